@@ -10,6 +10,7 @@ from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THR
 from reconciler.model.columns import Ints
 from reconciler.model.config_rule import version_of
 from reconciler.model.desired import BrokerState, Desired
+from reconciler.model.disk_space import capacity
 from reconciler.model.move import DirMove, Move
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
@@ -17,7 +18,6 @@ from reconciler.model.problem import Problem
 from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, elections_of
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.staging.disk import capacity
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
 from reconciler.staging.stages import Staging
 

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 
-from reconciler.model.cluster import Broker, Cluster
-from reconciler.model.columns import sums
+from reconciler.model.cluster import Cluster
+from reconciler.model.disk_space import bytes_held, capacity
 from reconciler.model.move import DirMove, Reason
-from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.log_dirs import broker_dirs
 from reconciler.staging.step import Step
@@ -21,12 +20,6 @@ WHOLE = Fraction(1)
 # How often packing may be stuck before log dirs no longer count: each time costs a stage that does little else.
 MOST_YIELDS = 8
 Created = tuple[TopicPartition, tuple[int, ...]]
-
-
-def capacity(broker: Broker) -> int | None:
-    """Return the bytes of all the broker's log dirs that are online, None where none tells its size."""
-    known = [one.total_bytes for one in broker.log_dirs if one.total_bytes is not None]
-    return sum(known) if known else None
 
 
 class DiskUse:
@@ -63,7 +56,7 @@ class DiskUse:
                     arriving[broker_id] += step.load
                 else:
                     self._asked[broker_id][path] += step.load
-        self.held = _bytes_held(observed)
+        self.held = bytes_held(observed)
         # A broker whose bytes are not known is not watched: any figure would be a guess.
         self.allowed = {
             broker_id: int(total * (share or WHOLE))
@@ -94,6 +87,17 @@ class DiskUse:
             if broker_id in self.allowed and broker_id not in self.dirs
         )
         return sum(whole) + sum(dirs.excess for dirs in self.dirs.values())
+
+    @property
+    def crowded(self) -> Mapping[int, int]:
+        """The bytes by which disks take something in beyond what they may hold, or hold more in the end, by broker."""
+        over = {
+            broker_id: max(self.filled.get(broker_id, 0), self.held[broker_id]) - allowed
+            for broker_id, allowed in self.allowed.items()
+            if broker_id not in self.dirs
+        }
+        over |= {broker_id: dirs.crowded for broker_id, dirs in self.dirs.items()}
+        return {broker_id: most for broker_id, most in over.items() if most > 0}
 
     @property
     def is_limited(self) -> bool:
@@ -288,33 +292,3 @@ class DiskUse:
             broker_id: max(allowed, self.held[broker_id] + arriving[broker_id] - leaving[broker_id])
             for broker_id, allowed in tight.items()
         }
-
-
-def _bytes_held(observed: Cluster) -> dict[int, int]:
-    """Return the bytes on each broker: what its log dirs say is used, else its replicas' sum, where all are known."""
-    held: dict[int, int] = {}
-    silent: set[int] = set()
-    for broker_id, broker in observed.brokers.items():
-        used = _used(broker)
-        if used is None:
-            silent.add(broker_id)
-        else:
-            held[broker_id] = used
-    if silent:
-        held |= _replica_bytes(observed, silent)
-    return {broker_id: held[broker_id] for broker_id in sorted(held)}
-
-
-def _used(broker: Broker) -> int | None:
-    online = [one for one in broker.log_dirs if one.total_bytes is not None]
-    if not online or any(one.usable_bytes is None for one in online):
-        return None
-    # A hand-made snapshot may say more usable than there is: that is an empty disk, not less than one.
-    return sum(max(0, (one.total_bytes or 0) - (one.usable_bytes or 0)) for one in online)
-
-
-def _replica_bytes(observed: Cluster, brokers: Iterable[int]) -> dict[int, int]:
-    table = table_of(observed)
-    unknown = {*table.replicas[table.sizes < 0].tolist()}
-    held = sums(table.replicas, table.sizes)
-    return {broker_id: held.get(broker_id, 0) for broker_id in brokers if broker_id not in unknown}

@@ -8,6 +8,7 @@ import numpy as np
 from reconciler.model.change import DeleteTopic, TopicChange, class_of, destruction
 from reconciler.model.cluster import AUTO_REBALANCE, Broker, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, Limits
+from reconciler.model.disk_space import capacity
 from reconciler.model.effect import EffectClass
 from reconciler.model.move import DirMove, Election, Move
 from reconciler.model.problem import (
@@ -22,7 +23,7 @@ from reconciler.model.problem import (
 )
 from reconciler.model.table_maker import table_of
 from reconciler.model.words import MANY, named_some, percent, rate, size
-from reconciler.staging.disk import DiskUse, capacity
+from reconciler.staging.disk import DiskUse
 from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
 from reconciler.staging.step import Situation
 

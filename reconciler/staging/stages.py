@@ -37,7 +37,6 @@ class Staging:
 
     `topic_changes` are those given, some split in two; the stages name positions in it. `disk_peak` maps a broker to
     the bytes it holds at the worst moment, where they are known; `log_dirs`, `predicted_log_dirs`: as in the plan.
-    `crowded`: the brokers with a log dir that takes in more than it may hold; `excess`: by how many bytes disks do.
     """
 
     stages: tuple[Stage, ...] = ()
@@ -47,8 +46,8 @@ class Staging:
     disk_peak: Mapping[int, int] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDirUse, ...]] = field(default_factory=dict)
     predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
-    crowded: frozenset[int] = frozenset()
-    excess: int = 0
+    crowded: Mapping[int, int] = field(default_factory=dict)
+    """The bytes beyond `limits.diskUse`, by broker: where something comes in, or in the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +117,9 @@ def stage_moves(
             )
         ),
         disk_peak=disk.peak,
+        crowded=disk.crowded if desired.cluster.limits.disk_use is not None else {},
         log_dirs=_log_dirs(disk),
         predicted_log_dirs=_predicted(disk, steps),
-        crowded=frozenset(id_ for id_, dirs in disk.dirs.items() if dirs.excess),
-        excess=disk.excess,
     )
 
 

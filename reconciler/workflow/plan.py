@@ -19,6 +19,7 @@ from reconciler.files.policies import read_policies
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
+from reconciler.model.disk_space import Space
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import (
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from reconciler.planner.place import Placed
     from reconciler.staging.stages import Staging
 
+MOST_SPACES = 4
+"""So often a placement is looked for with more room on disks, at the most."""
 Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
 """Returns a plan with a violation for each row that a policy returns; the text names the folder of measured loads."""
 OpenJudge: TypeAlias = Callable[[Sequence[Policy]], Judge]
@@ -105,7 +108,6 @@ class Planner:
         """Return the plan that brings the observed state to the desired one; a function of all that is given alone."""
         from reconciler.files.plan_file import with_id
         from reconciler.model.coordinator import coordinator_warnings
-        from reconciler.planner.place import plan_placement
         from reconciler.staging.assembly import assemble
         from reconciler.staging.throttle_feasibility import throttle_violations, throttle_warnings
 
@@ -113,8 +115,7 @@ class Planner:
         names = _matching(desired, observed, self.only) if self.only else None
         rules = topic_rules(desired, observed)
         changes = _of_topics(compare(desired, observed, rules), names)
-        placed = plan_placement(desired, observed, rules, changes, names, loads=loads)
-        inside, staged = self._staged(desired, observed, rules=rules, placed=placed, changes=changes, names=names)
+        placed, inside, staged = self._staged(desired, observed, rules, changes, names)
         plan = assemble(
             staged,
             observed=observed,
@@ -146,16 +147,39 @@ class Planner:
         self,
         desired: Desired,
         observed: Cluster,
-        *,
         rules: Mapping[str, TopicRules],
-        placed: "Placed",
         changes: Changes,
         names: Collection[str] | None,
-    ) -> "tuple[DirsPlaced, Staging]":
-        """Return the moves with the log dirs that are asked for, and all stages.
+    ) -> "tuple[Placed, DirsPlaced, Staging]":
+        """Return the placement and its stages: the first that no disk is too full for, else that of least excess."""
+        from reconciler.planner.place import plan_placement
 
-        Where Kafka's own choice of log dirs would overfill one, the plan is staged again with dirs of its own choice.
-        """
+        share, tight = desired.cluster.limits.disk_use, frozenset[int]()
+        found: list[tuple[Placed, DirsPlaced, Staging]] = []
+        while True:
+            # Disks are a search of their own, which few plans need: only where one is too full are they looked at.
+            space = Space(share, tight) if found and share is not None else None
+            placed = plan_placement(desired, observed, rules, changes, names, loads=self.loads, space=space)
+            inside, staged = self._in_dirs(desired, observed, rules, changes, names=names, placed=placed)
+            found.append((placed, inside, staged))
+            if not staged.crowded or share is None or len(found) > MOST_SPACES:
+                break
+            if space is not None:
+                # The end fits, and the way to it does not: it is looked at there too, at last of all brokers.
+                tight = tight | staged.crowded.keys() if staged.crowded.keys() - tight else frozenset(observed.brokers)
+        return min(found, key=lambda each: sum(each[2].crowded.values()))
+
+    def _in_dirs(
+        self,
+        desired: Desired,
+        observed: Cluster,
+        rules: Mapping[str, TopicRules],
+        changes: Changes,
+        *,
+        names: Collection[str] | None,
+        placed: "Placed",
+    ) -> "tuple[DirsPlaced, Staging]":
+        """Return the moves inside brokers and all stages; where Kafka's choice would overfill a log dir, with ours."""
         from reconciler.planner.log_dirs.place import place_log_dirs
         from reconciler.staging.stages import stage_moves
 
@@ -175,10 +199,9 @@ class Planner:
             return inside, staged
 
         first = attempt(())
-        if not first[1].crowded or desired.cluster.limits.disk_use is None:
-            return first
-        second = attempt(first[1].crowded)
-        return second if second[1].excess < first[1].excess else first
+        crowded = [id_ for id_ in first[1].crowded if len(observed.brokers[id_].sized_dirs) > 1]
+        tried = [first, attempt(crowded)] if crowded else [first]
+        return min(tried, key=lambda each: sum(each[1].crowded.values()))
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
         """Return the plan; one with violations carries remedies, and so does the PlacementInfeasible that is raised.
