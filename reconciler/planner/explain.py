@@ -98,7 +98,8 @@ def explain(plan: Plan, topic_partition: TopicPartition) -> Explanation:
     created = _created_as(plan, topic_partition)
     if not moves and created is None:
         held = (one.replicas for one in plan.rollback.assignments if one.topic_partition == topic_partition)
-        now = next(held, ())
+        inside = (one.replicas for step in steps for one in step.log_dirs)
+        now = next(held, next(inside, ()))
         return Explanation(topic_partition, now, now, steps)
     view = _view(plan, topic_partition, moves, created)
     return Explanation(

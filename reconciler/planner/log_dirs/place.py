@@ -245,7 +245,7 @@ def _nowhere(broker: DirsOfBroker, drained: Sequence[_Item]) -> Problem:
         f"log dir {path} of broker {broker.broker_id} cannot be emptied: every other log dir of the broker is draining,"
         " cordoned or offline. Keep one of them active, or declare the broker draining"
     )
-    return Problem("KR351", message, at)
+    return Problem("KR354", message, at)
 
 
 def _no_room(broker: DirsOfBroker, drained: Sequence[_Item], dirs: Sequence[DirOfBroker], task: DirTask) -> Problem:

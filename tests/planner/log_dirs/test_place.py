@@ -37,7 +37,7 @@ def plan_or_none(desired: Desired, observed: Cluster) -> Plan | None:
     try:
         return plan_of(desired, observed)
     except PlacementInfeasible as refused:
-        if not {one.code for one in refused.problems} <= {"KR351", "KR352", "KR353"}:
+        if not {one.code for one in refused.problems} <= {"KR351", "KR352", "KR353", "KR354"}:
             raise
         return None
 
@@ -180,7 +180,7 @@ def test_replicas_that_a_topic_protects_do_not_move_for_a_balance_and_are_named_
     [
         (draining("/d3"), [1], "KR350", "broker 1 has no log dir /d3; did you mean /d"),
         (closed("draining", "draining"), [1], "KR351", "all log dirs of broker 1 are declared draining"),
-        (closed("draining", "cordoned"), [1], "KR351", "log dir /d1 of broker 1 cannot be emptied: every other log"),
+        (closed("draining", "cordoned"), [1], "KR354", "log dir /d1 of broker 1 cannot be emptied: every other log"),
         (draining(), [60, 60], "KR352", "120 B have to go, and the broker's other log dirs have 100 B free, 20 B less"),
     ],
 )
