@@ -73,17 +73,17 @@ class View:
         what, plan = "leaders" if of_leaders else "replicas", self.plan
         before, after = (each.get(broker_id) for each in (plan.balance_before, plan.balance_after))
         now, then = (getattr(one, what) if one else 0 for one in (before, after))
-        fair = self._fair(broker_id, sum(getattr(one, what) for one in plan.balance_after.values()))
+        fair = self._fair(broker_id, what, sum(getattr(one, what) for one in plan.balance_after.values()))
         if of_leaders or not any(level.load_prices for level in plan.proof.levels):
             return Counts(now, then, fair)
         return Counts(now, then, fair, before.bytes if before else None, after.bytes if after else None)
 
-    def _fair(self, broker_id: int, total: int) -> float | None:
-        """Return the broker's fair share by capacity; None for one that is not to hold anything."""
+    def _fair(self, broker_id: int, what: str, total: int) -> float | None:
+        """Return its fair share of replicas or leaders by capacity; None for one that is not to hold anything."""
         grounds = self.plan.grounds.brokers
         staying = {id_: one for id_, one in grounds.items() if one.is_alive and one.state not in LEAVING}
-        capacity = sum(ground.capacity for ground in staying.values())
-        return round(total * staying[broker_id].capacity / capacity, 1) if broker_id in staying else None
+        capacity = sum(ground.weight(what) for ground in staying.values())
+        return round(total * staying[broker_id].weight(what) / capacity, 1) if broker_id in staying else None
 
 
 def explain(plan: Plan, topic_partition: TopicPartition) -> Explanation:

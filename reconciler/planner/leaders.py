@@ -56,7 +56,7 @@ def _tie_breaks(task: PlacementTask, held: Ints, balance: Balance) -> Iterator[t
     """Yield what decides between equals: leaders that have the data, a better balance, turns; nothing is proved."""
     yield "", _unless(is_at(held, task.replicas), task)
     if not isinstance(balance.leaders, Even):
-        yield "", CountTargets(task.led, task.eligible.capacity)
+        yield "", CountTargets(task.led, task.eligible.capacity["leaders"])
     if task.is_new.any():
         yield "", leader_turns(task.partitions, task.eligible, held)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.diff.capacities import capacities
 from reconciler.diff.rules import LEAVING, NO_RACK
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import NONE, Bools, Ints, alike, padded, places_in
@@ -23,7 +24,8 @@ class EligibleBrokers:
 
     ids: tuple[int, ...]  # ascending
     column: Mapping[int, int]  # a broker id's place in the arrays, which have a column for each broker
-    capacity: Ints  # weights as declared: only their proportion counts
+    capacity: Mapping[str, Ints]  # weights by measure, of CAPACITIES: only their proportion counts
+    foreign: Ints  # bytes that others have on a broker's disks, where disks weigh by their size
     rack: Ints  # positions in `racks`
     racks: tuple[str, ...]
 
@@ -32,6 +34,13 @@ class EligibleBrokers:
         found = np.zeros(len(self.ids), dtype=np.bool_)
         found[[self.column[broker_id] for broker_id in broker_ids if broker_id in self.column]] = True
         return found
+
+    def at(self, brokers: Ints) -> "EligibleBrokers":
+        """Return those in these columns alone, of the same racks."""
+        ids = tuple(self.ids[broker] for broker in brokers.tolist())
+        capacity = {measure: weights[brokers] for measure, weights in self.capacity.items()}
+        column = {broker_id: place for place, broker_id in enumerate(ids)}
+        return EligibleBrokers(ids, column, capacity, self.foreign[brokers], self.rack[brokers], self.racks)
 
     def columns(self, broker_ids: Sequence[int] | Ints) -> Ints:
         """Return the column of each broker, -1 for one that does not take part."""
@@ -45,12 +54,17 @@ def eligible_brokers(desired: Desired, observed: Cluster) -> EligibleBrokers:
         for broker_id in sorted(observed.brokers)
         if observed.is_alive(broker_id) and desired.cluster.broker(broker_id).state not in LEAVING
     )
+    found = capacities(desired, observed)
     names = [observed.brokers[broker_id].rack or NO_RACK for broker_id in ids]
     racks = tuple(sorted(set(names)))
     return EligibleBrokers(
         ids=ids,
         column={broker_id: column for column, broker_id in enumerate(ids)},
-        capacity=np.array([desired.cluster.broker(broker_id).capacity for broker_id in ids], dtype=np.int64),
+        capacity={
+            measure: np.array([weights[broker_id] for broker_id in ids], dtype=np.int64)
+            for measure, weights in found.of.items()
+        },
+        foreign=np.array([found.foreign.get(broker_id, 0) for broker_id in ids], dtype=np.int64),
         rack=np.array([racks.index(name) for name in names], dtype=np.int64),
         racks=racks,
     )

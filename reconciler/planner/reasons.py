@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from reconciler.diff.capacities import foreign_told, weights_told
 from reconciler.diff.rules import NO_RACK, TopicRules, cordoned_by_kafka
 from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
@@ -44,11 +45,20 @@ def grounds_of(
 def _brokers(desired: Desired, observed: Cluster) -> Mapping[int, BrokerGround]:
     found = {}
     closed = cordoned_by_kafka(desired, observed)
+    weights, foreign = weights_told(desired, observed), foreign_told(desired, observed)
     for broker_id in sorted(observed.brokers):
         declared = desired.cluster.broker(broker_id)
         rack = observed.brokers[broker_id].rack or NO_RACK
         is_alive = observed.is_alive(broker_id)
-        found[broker_id] = BrokerGround(rack, declared.state, declared.capacity, is_alive, broker_id in closed)
+        found[broker_id] = BrokerGround(
+            rack,
+            declared.state,
+            declared.capacity,
+            weights.get(broker_id, {}),
+            foreign.get(broker_id, 0),
+            is_alive=is_alive,
+            is_cordoned=broker_id in closed,
+        )
     return found
 
 

@@ -106,7 +106,7 @@ def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Co
     What is proved has a name.
     """
     if not isinstance(balance.replicas, Even):
-        yield "evenness", CountTargets(task.base, task.eligible.capacity)
+        yield "evenness", CountTargets(task.base, task.eligible.capacity["replicas"])
     # The fewest replicas out of sync stay: a move ends only once all that stay are in sync.
     if task.partitions.lagging:
         yield "", _lagging_kept(task)

@@ -19,7 +19,7 @@ from ortools.sat.python import cp_model
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.model.desired import Balance, Off
-from reconciler.model.disk_space import Space, bytes_held, capacity
+from reconciler.model.disk_space import Space, bytes_held
 from reconciler.model.table_maker import table_of
 from reconciler.planner.cheapest_sets import LARGEST, bounds_of
 from reconciler.planner.costs import Cost, is_at
@@ -30,6 +30,8 @@ from reconciler.planner.rows import Standing
 
 MOST_CHOICES = 40_000
 """Choices of one search: where there are more, the rows that matter to crowded disks are looked at alone."""
+MOST_CELLS = 3_000_000
+"""Partitions times brokers: up to so many, `load_balance` searches where no flow is near."""
 STEPS, MOST_IN_STEPS = 4, 1_000
 """So many steps are told apart for tight disks, where there are no more choices than that; else one."""
 EFFORT = 10.0
@@ -134,7 +136,7 @@ def _disks(broker: Broker, held: int | None) -> Iterator[tuple[str | None, int, 
         for one in dirs:
             total = one.total_bytes or 0
             yield one.path, max(0, total - (one.usable_bytes or 0)), total, not is_any_open or one.path not in closed
-    elif held is not None and (size := capacity(broker)) is not None:
+    elif held is not None and (size := broker.total_bytes) is not None:
         yield None, held, size, True
 
 
@@ -142,7 +144,7 @@ def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: D
     """Return the sets as they are where they fit the disks, others as good, or those that copy the least more.
 
     Where nothing that is as balanced fits, the balance yields: it is as near as disks allow, and its levels are not in
-    the proof. None where nothing was found.
+    the proof. None where nothing was found, and where the search of `load_balance` is the better one for that.
     """
     crowded = disks.crowded(sets.held)
     if not len(crowded) and not disks.is_tight.any():
@@ -156,8 +158,11 @@ def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: D
             return replace(sets, held=held, proof=replace(sets.proof, levels=levels[: first + many]))
     costs = [cost for _, cost in copied(task)]
     held = _nearest(disks, sets.balanced, sets.held, crowded, costs)
-    if held is not None or not first:
-        return None if held is None else _dearer(sets, first, held, costs[0].of(disks.present, held))
+    if held is not None:
+        return _dearer(sets, first, held, costs[0].of(disks.present, held))
+    cells = len(sets.held) * len(task.eligible.ids)
+    if not first or MOST_CHOICES < cells <= MOST_CELLS:
+        return None
     unbalanced = place_replicas(task, replace(balance, replicas=Off(), topics=Off()))
     targets = [each for _, each in asked_of_replicas(task, balance)]
     held = _nearest(disks, unbalanced.balanced, sets.held, crowded, [*targets, *costs])
@@ -212,12 +217,8 @@ def _traded(disks: Disks, face: Standing, free: Bools, table: Ints) -> Ints:
             if left[broker] >= 0:
                 break
             other = where
-            is_fine = (
-                np.asarray(rack[other] == rack[broker])
-                & (other != broker)
-                & free[row, broker]
-                & free[row[large], other]
-            )
+            is_fine = np.asarray(rack[other] == rack[broker]) & (other != broker)
+            is_fine &= free[row, broker] & free[row[large], other]
             is_fine &= (size < size[large]) & (left[other] >= size[large] - size)
             is_fine &= ~(table[number[row]] == broker).any(axis=1) & ~np.isin(other, table[number[row[large]]])
             small = np.flatnonzero(is_fine)

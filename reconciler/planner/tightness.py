@@ -27,11 +27,11 @@ def tightness_warnings(balance: Balance, task: PlacementTask, held: Ints, leader
     if not task.partitions:
         return
     counts = task.base + np.bincount(held[held >= 0], minlength=len(eligible.ids))
-    if not _is_reached(counts, eligible.capacity, balance.replicas):
+    if not _is_reached(counts, eligible.capacity["replicas"], balance.replicas):
         message = f"replicas per broker end at {_span(counts)}: {_forbidding(task)}"
         yield Problem("KR803", message, balance.at.get("replicas"), Severity.WARNING)
     leading = task.led + np.bincount(leader, minlength=len(eligible.ids))
-    if not _is_reached(leading, eligible.capacity, balance.leaders):
+    if not _is_reached(leading, eligible.capacity["leaders"], balance.leaders):
         message = f"preferred leaders per broker end at {_span(leading)}: the replicas' places allow no better"
         yield Problem("KR804", message, balance.at.get("leaders"), Severity.WARNING)
     if not isinstance(balance.topics, Off):
@@ -45,7 +45,7 @@ def _uneven_topics(balance: Balance, task: PlacementTask, held: Ints) -> Iterato
     np.add.at(count, (task.topic[row], held[row, place]), 1)
     uneven = []
     for number, may_hold in enumerate(eligible_by_topic(task)):
-        counts, capacity = count[number, may_hold], task.eligible.capacity[may_hold]
+        counts, capacity = count[number, may_hold], task.eligible.capacity["replicas"][may_hold]
         if not _is_reached(counts, capacity, balance.topics):
             uneven.append((int(counts.max()), -(-int(counts.sum()) // len(counts)), task.topics[number]))
     if uneven:
@@ -75,7 +75,7 @@ def _forbidding(task: PlacementTask) -> str:
         leading=np.zeros_like(picked.leading),
     )
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
-    targets = CountTargets(task.base, task.eligible.capacity)
+    targets = CountTargets(task.base, task.eligible.capacity["replicas"])
 
     def unevenness(rules: Rows) -> int:
         return targets.imbalance(evened_by_class(rules, count, targets))

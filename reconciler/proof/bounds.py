@@ -60,10 +60,11 @@ def replica_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[
     forced_bytes = sum(copies * (each.size or 0) for copies, each in zip(forced, assigned, strict=True))
     holdings = _replica_holdings(demands, end)
     none = np.zeros_like(is_copied)
-    measures = _balances(holdings, demands, (balance.replicas, balance.topics), (REPLICAS_BALANCE, TOPICS_BALANCE))
+    capacity, targets = demands.brokers.capacity.replicas, (balance.replicas, balance.topics)
+    measures = _balances(holdings, demands, capacity, targets, (REPLICAS_BALANCE, TOPICS_BALANCE))
     measures[BYTES] = Measure(sizes * is_copied, Free(), Free(), forced_bytes, end.bytes)
     measures[COPIES] = Measure(is_copied, Free(), Free(), sum(forced), end.copies)
-    squares = squares_of(demands.brokers.capacity)
+    squares = squares_of(demands.brokers.capacity.replicas)
     measures[EVENNESS] = Measure(none, squares, Free(), 0, squares.value(holdings.final.sum(axis=0)))
     return holdings, measures
 
@@ -72,7 +73,7 @@ def leader_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[H
     """Return what the choice of preferred leaders among the reached replicas is measured by."""
     holdings = _leader_holdings(demands, end)
     names = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
-    measures = _balances(holdings, demands, (balance.leaders, balance.topics), names)
+    measures = _balances(holdings, demands, demands.brokers.capacity.leaders, (balance.leaders, balance.topics), names)
     assigned = (each for each in demands.decided.values() if each.is_assigned and each.now)
     forced = sum(each.replicas[0] != each.now[0] for each in assigned)
     pairs = zip(end.replicas, demands.rows.now, strict=True)
@@ -82,9 +83,13 @@ def leader_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[H
 
 
 def _balances(
-    holdings: Holdings, demands: Demands, targets: Sequence[BalanceTarget], names: Sequence[str]
+    holdings: Holdings,
+    demands: Demands,
+    capacity: tuple[int, ...],
+    targets: Sequence[BalanceTarget],
+    names: Sequence[str],
 ) -> dict[str, Measure]:
-    capacity, none = demands.brokers.capacity, np.zeros(len(demands.rows.keys), dtype=np.int64)
+    none = np.zeros(len(demands.rows.keys), dtype=np.int64)
     counts = holdings.final.sum(axis=0)
     found = {}
     if not isinstance(targets[0], Off):

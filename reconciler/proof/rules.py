@@ -9,6 +9,7 @@ import numpy as np
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, LogDirState, Placement, Spread
 from reconciler.proof.basics import Bools, Ints
+from reconciler.proof.capacity import Capacity, capacity_of
 
 ELSEWHERE = -1
 """The column of a broker that takes no part."""
@@ -30,7 +31,7 @@ class Brokers:
     rack: Ints
     racks: tuple[str, ...]
     rack_of: Mapping[int, str]
-    capacity: tuple[int, ...]
+    capacity: Capacity
     leaving: frozenset[int]
     cordoned: frozenset[int]
     maintained: frozenset[int]
@@ -65,7 +66,7 @@ def brokers_of(desired: Desired, observed: Cluster) -> Brokers:
         rack=np.array([number[rack_of[broker_id]] for broker_id in ids], dtype=np.int64),
         racks=racks,
         rack_of=rack_of,
-        capacity=tuple(written[b].capacity if b in written else 1 for b in ids),
+        capacity=capacity_of(desired, observed, ids),
         leaving=leaving,
         cordoned=having(BrokerState.CORDONED) | _closed_by_kafka(desired, observed) | _closed_dirs(desired, observed),
         maintained=having(BrokerState.MAINTENANCE),

@@ -111,7 +111,7 @@ windows, and Spark's functions of arithmetic, texts, dates, lists, maps and aggr
 | table | columns |
 |---|---|
 | `topics` | `topic`, `is_internal`, `is_declared`, `labels` (a map), and as the plan leaves them `partitions`, `replication_factor` (the least of its partitions'), `configs` (a map of overrides, no defaults), null for a topic that is deleted; as they are today `observed_partitions`, `observed_replication_factor`, `observed_configs`, null for a new one |
-| `brokers` | `broker`, `rack`, `host`, `is_alive`, `state` and `capacity` as declared, `total_bytes` and `usable_bytes` of its log dirs (null: not known), `configs` (a map of overrides) |
+| `brokers` | `broker`, `rack`, `host`, `is_alive`, `state` and `capacity` (that of replicas) as declared, `total_bytes` and `usable_bytes` of its log dirs (null: not known), `configs` (a map of overrides) |
 | `observed_replicas`, `planned_replicas` | `topic`, `partition`, `position` (0 is the preferred leader; null while a reassignment takes it away), `broker`, `rack`, `log_dir` and `size_bytes` (null: not known), `is_leader`, `is_in_sync` |
 | `moves` | `stage`, `topic`, `partition`, `from_replicas`, `to_replicas` (whole ordered lists), `bytes`, `reason`, `at` (the line that asks for it) |
 | `loads` | empty without `plan --loads`; `cluster`, `topic`, `partition`, `bytes_in_avg`, `bytes_in_p95`, `bytes_in_max`, `bytes_in_peak`, the same for `bytes_out` and `messages_in`, `size_bytes`, `growth_bytes_per_day`, `coverage` |

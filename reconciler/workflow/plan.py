@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from reconciler.planner.place import Placed
     from reconciler.staging.stages import Staging
 
-MOST_SPACES = 4
+MOST_SPACES = 3
 """So often a placement is looked for with more room on disks, at the most."""
 Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
 """Returns a plan with a violation for each row that a policy returns; the text names the folder of measured loads."""
@@ -137,6 +137,7 @@ class Planner:
             ),
             violations=(
                 *(each.problem for each in changes.spared),
+                *placed.violations,
                 *(throttle_violations(staged.stages, observed, policy, loads) if loads is not None else ()),
             ),
         )
@@ -227,7 +228,8 @@ class Planner:
 
         effort = THOROUGH if is_thorough else ORDINARY
         balance, states = desired.cluster.balance, States(desired, observed)
-        if not all(isinstance(each, Off) for each in (balance.disk, balance.network_in, balance.network_out)):
+        measured = (balance.disk, balance.network_in, balance.network_out, balance.leader_in)
+        if desired.cluster.limits.rates or not all(isinstance(each, Off) for each in measured):
             # A balance of loads takes many times as long to plan.
             effort = Effort(effort.plans // 10, effort.partitions // 20)
         if refusal is None:

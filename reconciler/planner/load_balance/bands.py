@@ -15,8 +15,10 @@ import numpy as np
 from reconciler.model.columns import Bools, Ints, alike
 from reconciler.model.desired import Balance, BalanceTarget, Even, Within
 from reconciler.planner.load_balance.task import (
+    CAPACITY_OF,
     COUNTS,
     DISK,
+    LEADER_IN,
     LEADERS,
     MEASURES,
     NETWORK_IN,
@@ -143,7 +145,8 @@ class Bands:
 def bands_of(task: LoadTask, balance: Balance, caps: Caps = NO_CAPS) -> Bands:
     """Return the bands of a balance, which end at these caps; of a measure with neither nothing is asked."""
     total = task.base.sum(axis=1) + (task.weights.replica * task.need[:, None] + task.weights.leader).sum(axis=0)
-    capacity, shape = task.eligible.capacity, (len(MEASURES), task.brokers)
+    shape = (len(MEASURES), task.brokers)
+    capacity = np.array([task.eligible.capacity[word] for word in CAPACITY_OF])
     low, high = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     asked = np.zeros(len(MEASURES), dtype=np.bool_)
     targets: dict[int, BalanceTarget] = {
@@ -152,17 +155,18 @@ def bands_of(task: LoadTask, balance: Balance, caps: Caps = NO_CAPS) -> Bands:
         DISK: balance.disk,
         NETWORK_IN: balance.network_in,
         NETWORK_OUT: balance.network_out,
+        LEADER_IN: balance.leader_in,
     }
     for measure, target in targets.items():
         amount = int(total[measure])
         high[measure] = amount
         asked[measure] = isinstance(target, Within | Even)
         if isinstance(target, Within):
-            low[measure], high[measure] = band(amount, capacity, target, is_count=measure in COUNTS)
+            low[measure], high[measure] = band(amount, capacity[measure], target, is_count=measure in COUNTS)
         elif isinstance(target, Even):
             low[measure], high[measure] = _even(task, measure, amount)
-    weights = capacity.tolist()
-    share = np.array([[max(1.0, int(amount) * weight / sum(weights)) for weight in weights] for amount in total])
+    weights = zip(total, capacity.tolist(), strict=True)
+    share = np.array([[max(1.0, int(amount) * one / sum(of)) for one in of] for amount, of in weights])
     bands = Bands(asked, low, high, share)
     return _capped(bands, task.eligible.ids, caps) if caps else bands
 
@@ -177,10 +181,11 @@ def _capped(bands: Bands, ids: Sequence[int], caps: Caps) -> Bands:
 
 def _even(task: LoadTask, measure: int, amount: int) -> tuple[Ints, Ints]:
     """Return the whole numbers next to each fair share or, of replicas, the most even counts where rules force more."""
-    low, high = band(amount, task.eligible.capacity, NEXT_WHOLE)
+    capacity = task.eligible.capacity[CAPACITY_OF[measure]]
+    low, high = band(amount, capacity, NEXT_WHOLE)
     if measure != REPLICAS:
         return low, high
-    targets = CountTargets(task.base[REPLICAS], task.eligible.capacity)
+    targets = CountTargets(task.base[REPLICAS], capacity)
     counts = _even_counts(task, targets)
     if bool(((low <= counts) & (counts <= high)).all()):
         return low, high
@@ -195,7 +200,7 @@ def _even(task: LoadTask, measure: int, amount: int) -> tuple[Ints, Ints]:
 def _like_peers(task: LoadTask, counts: Ints) -> tuple[Ints, Ints]:
     """Return bounds in which brokers of one rack and capacity may trade places, where they differ by one at most."""
     low, high = counts.copy(), counts.copy()
-    rack, capacity = task.eligible.rack, task.eligible.capacity
+    rack, capacity = task.eligible.rack, task.eligible.capacity["replicas"]
     for broker in range(task.brokers):
         peers = counts[(rack == rack[broker]) & (capacity == capacity[broker])]
         if int(peers.max() - peers.min()) <= 1:

@@ -11,7 +11,7 @@ from reconciler.model.columns import Bools, Ints
 from reconciler.model.problem import ReconcilerError
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.pricing import Costs, Picked, bound_of, cheapest, cost_of, lower_bound
-from reconciler.planner.load_balance.task import DISK, LEADERS, MEASURES, NETWORK_OUT, REPLICAS, LoadTask
+from reconciler.planner.load_balance.task import DISK, MEASURES, OF_LEADERS, REPLICAS, LoadTask
 from reconciler.planner.rows import Floats
 
 PARAMETERS = "use_preprocessing: false use_dual_simplex: false"
@@ -361,7 +361,7 @@ def _first_penalty(task: LoadTask, bands: Bands, goal: Goal) -> Floats:
     part[REPLICAS] = 0.08
     if not goal.copy.any():
         whole = float(goal.change * len(task.need)) / task.brokers
-        part[[LEADERS, NETWORK_OUT]] = 1.2
+        part[list(OF_LEADERS)] = 1.2
     return np.repeat(part[:, None] * max(1.0, whole), task.brokers, axis=1) * bands.asked[:, None]
 
 

@@ -239,6 +239,8 @@ def _proof(end: Placement, whole: PlacementTask, bound: int, prices: Ints, shift
 def _warnings(end: Placement, bands: Bands, balance: Balance) -> Iterator[Problem]:
     """Yield a warning for each measure that stays outside its band somewhere: the broker farthest out, and why."""
     task, excess = end.task, bands.excess(end.loads)
+    # What is above a limit is its violation, and told there.
+    excess[bands.above_caps(end.loads).any(axis=1)] = 0
     for measure in np.flatnonzero(excess.any(axis=1)).tolist():
         is_above = bool((excess[measure] > 0).any())
         outside = excess[measure] if is_above else -excess[measure]

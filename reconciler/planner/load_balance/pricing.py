@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
-from reconciler.planner.load_balance.task import DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, LoadTask
+from reconciler.planner.load_balance.task import DISK, LEADER_IN, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, LoadTask
 
 CHUNK = 4096
 """Rows priced at a time: a few arrays of rows by brokers, some megabytes for 100 brokers."""
@@ -89,8 +89,9 @@ def leader_costs(task: LoadTask, costs: Costs, rows: Ints) -> Ints:
     there = np.flatnonzero(task.leader[rows] >= 0)
     cost[there, task.leader[rows][there]] = 0
     cost += prices[LEADERS]
-    if prices[NETWORK_OUT].any():
-        cost += task.weights.leader[rows, NETWORK_OUT, None] * prices[NETWORK_OUT]
+    for measure in (NETWORK_OUT, LEADER_IN):
+        if prices[measure].any():
+            cost += task.weights.leader[rows, measure, None] * prices[measure]
     return cost
 
 

@@ -22,7 +22,7 @@ from reconciler.planner.load_balance.exchanges import (
     replica_exchanges,
     ways_back,
 )
-from reconciler.planner.load_balance.task import LoadTask
+from reconciler.planner.load_balance.task import LEADER_IN, LoadTask
 from reconciler.planner.rows import Floats
 
 STEPS, ROWS_A_STEP = 4000, 8
@@ -121,8 +121,10 @@ def _candidates(
     task = placement.task
     is_above = bool(placement.loads[measure, broker] > bands.high[measure, broker])
     is_of_leaders = bool(task.weights.leader[:, measure].any())
+    # What leaders take in is evened by order alone; only a rule is worth a copy.
+    may_copy = replicas and (measure != LEADER_IN or bool(bands.above_caps(placement.loads)[measure].any()))
     parts = []
-    if replicas:
+    if may_copy:
         parts.append(replica_exchanges(placement, broker, is_above=is_above, leaders_only=is_of_leaders))
     if leaders and is_of_leaders:
         parts.append(leader_changes(placement, broker, is_above=is_above))

@@ -1,7 +1,8 @@
 """Adds what each partition carries to a placement task: the arrays that a balance of disks and network works on.
 
-Five measures are balanced at once. A replica adds one count, its bytes on disk and the bytes a second it takes in. The
-leader adds one lead, and what it sends: to its consumers, and once more all it takes in to each follower.
+Six measures are balanced at once. A replica adds one count, its bytes on disk and the bytes a second it takes in. The
+leader adds one lead, what it sends: to its consumers, and once more all it takes in to each follower; and what it takes
+in from producers alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,12 +18,14 @@ from reconciler.planner.placement_task import EligibleBrokers, PlacementTask
 from reconciler.planner.rows import room
 from reconciler.planner.to_place import PartitionToPlace, Unmoved
 
-MEASURES = ("replicas", "leaders", "disk", "networkIn", "networkOut")
+MEASURES = ("replicas", "leaders", "disk", "networkIn", "networkOut", "leaderIn")
 """The rows of each array of [measures], by the names that `balance` and a proof's prices have for them."""
-REPLICAS, LEADERS, DISK, NETWORK_IN, NETWORK_OUT = range(len(MEASURES))
+REPLICAS, LEADERS, DISK, NETWORK_IN, NETWORK_OUT, LEADER_IN = range(len(MEASURES))
 COUNTS = (REPLICAS, LEADERS)
 OF_SETS = (REPLICAS, DISK, NETWORK_IN)  # what follows from who holds a replica
-OF_LEADERS = (LEADERS, NETWORK_OUT)  # what follows from who leads
+OF_LEADERS = (LEADERS, NETWORK_OUT, LEADER_IN)  # what follows from who leads
+CAPACITY_OF = ("replicas", "leaders", "disk", "network", "network", "network")
+"""What a broker's fair share of each measure goes by, of CAPACITIES."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +143,8 @@ def _weights(loads: Sequence[Carried], need: Ints) -> Weights:
     one, none = np.ones_like(need), np.zeros_like(need)
     disk, taken, sent = np.array(loads, dtype=np.int64).reshape(len(loads), 3).T
     return Weights(
-        replica=np.stack([one, none, disk, taken, none], axis=1),
-        leader=np.stack([none, one, none, none, sent + (need - 1) * taken], axis=1),
+        replica=np.stack([one, none, disk, taken, none, none], axis=1),
+        leader=np.stack([none, one, none, none, sent + (need - 1) * taken, taken], axis=1),
     )
 
 
@@ -151,8 +154,9 @@ def base_loads(
     eligible: EligibleBrokers,
     load_of: Mapping[TopicPartition, Carried],
 ) -> Ints:
-    """Return [measures, brokers]: what those carry that stay, and those of which every replica is decided."""
+    """Return [measures, brokers]: what those carry that stay, those of which every replica is decided, and others."""
     base = np.zeros((len(MEASURES), len(eligible.ids)), dtype=np.int64)
+    base[DISK] = eligible.foreign
     decided = [(each.topic_partition, each.fixed) for each in partitions if each.need == 0]
     for key, replicas in (*unmoved, *decided):
         disk, taken, sent = load_of[key]
@@ -161,7 +165,7 @@ def base_loads(
                 column = eligible.column[replica]
                 base[[REPLICAS, DISK, NETWORK_IN], column] += (1, disk, taken)
                 if number == 0:
-                    base[[LEADERS, NETWORK_OUT], column] += (1, sent + (len(replicas) - 1) * taken)
+                    base[list(OF_LEADERS), column] += (1, sent + (len(replicas) - 1) * taken, taken)
     return base
 
 
