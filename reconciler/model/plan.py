@@ -25,7 +25,7 @@ from reconciler.model.codec import (
 from reconciler.model.effect import Destruction
 from reconciler.model.grounds import Grounds
 from reconciler.model.problem import DRIFT, Problem, Remedy
-from reconciler.model.stage import ReassignStage, Stage, elections_of
+from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage, Stage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
 
@@ -205,6 +205,12 @@ class Summary:
         AtLeast(1),
         "Differences that stay whatever the plan does, among the warnings and violations; not there: none.",
     ] = 0
+    dir_moves: Annotated[
+        int, Key("logDirMoves"), AtLeast(1), "Replicas moved between log dirs of their brokers; not there: none."
+    ] = 0
+    dir_bytes: Annotated[
+        int, Key("logDirBytes"), AtLeast(1), "Bytes copied between log dirs of one broker; not there: none."
+    ] = 0
     has_effects: Annotated[bool, HIDDEN] = True
     """Whether the plan says what its changes destroy: plan files of the first versions do not."""
 
@@ -354,6 +360,7 @@ class Plan:
             last[move.topic_partition] = move.to_replicas
             copies += len(move.added)
             size += move.bytes
+        inside = [move for stage in self.stages if isinstance(stage, LogDirsStage) for move in stage.moves]
         return Summary(
             replica_moves=copies,
             bytes=size,
@@ -362,10 +369,12 @@ class Plan:
             topic_changes=len(self.topic_changes),
             partitions=len(first),
             stages=len(self.stages),
-            estimated_seconds=sum(s.estimated_seconds for s in self.stages if isinstance(s, ReassignStage)),
+            estimated_seconds=sum(s.estimated_seconds for s in self.stages if isinstance(s, CopyingStage)),
             least_seconds=self.least_seconds,
             destroys=destruction(self.topic_changes),
             drift=len(self.drift),
+            dir_moves=len(inside),
+            dir_bytes=sum(move.bytes for move in inside),
             has_effects=any(change.effects for change in self.topic_changes),
         )
 

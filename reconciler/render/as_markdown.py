@@ -10,11 +10,12 @@ from reconciler.model.effect import EffectClass
 from reconciler.model.grounds import BrokerGround
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, TopicsStage
 from reconciler.model.words import counted, number, percent, rate, size
 from reconciler.render.effects import told, total
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import (
+    between_log_dirs,
     by_weight,
     differences_stay,
     estimate,
@@ -100,7 +101,9 @@ def _title(reviewed: Plan, rows: Sequence[Row]) -> str:
     parts = ["reconciler", code_span(reviewed.cluster_name)]
     nothing = f"no changes can be planned, {differences_stay(reviewed)}" if reviewed.drift else "no changes"
     parts.append(counted(len(rows), "change") if rows else nothing)
-    parts += [size(summary.bytes), estimate(summary.estimated_seconds)] if summary.bytes else []
+    parts += [size(summary.bytes)] if summary.bytes else []
+    parts += [f"{size(summary.dir_bytes)} inside brokers"] if summary.dir_bytes else []
+    parts += [estimate(summary.estimated_seconds)] if summary.bytes or summary.dir_bytes else []
     return " · ".join(filter(None, parts))
 
 
@@ -201,8 +204,10 @@ def _data(rows: Sequence[Row]) -> str:
 
 def _facts(reviewed: Plan) -> list[str]:
     """Return what it costs, in a table of two columns."""
+    summary = reviewed.summary
     facts = {
         "**Copied**": _copied(reviewed),
+        "**Inside brokers**": between_log_dirs(summary.dir_moves, summary.dir_bytes) if summary.dir_moves else "",
         "**Time**": _time(reviewed),
         "**Stages**": _stages(reviewed),
         "**Leaders**": _leaders(reviewed),
@@ -234,14 +239,19 @@ def _claim(reviewed: Plan) -> str:
 
 
 def _time(reviewed: Plan) -> str:
-    if not reviewed.summary.bytes:
+    if not reviewed.summary.bytes and not reviewed.summary.dir_bytes:
         return ""
     parts = [f"{estimate(reviewed.summary.estimated_seconds)} {throttle(reviewed)}".strip(), over_least(reviewed)]
     return ", ".join(filter(None, parts))
 
 
 def _stages(reviewed: Plan) -> str:
-    kinds = ((TopicsStage, "of topic changes"), (ReassignStage, "of moves"), (ElectStage, "of elections"))
+    kinds = (
+        (TopicsStage, "of topic changes"),
+        (ReassignStage, "of moves"),
+        (ElectStage, "of elections"),
+        (LogDirsStage, "of moves between log dirs"),
+    )
     counts = [(sum(isinstance(stage, kind) for stage in reviewed.stages), words) for kind, words in kinds]
     told = ", ".join(f"{number(count)} {words}" for count, words in counts if count)
     return f"{number(len(reviewed.stages))}: {told}" if len(reviewed.stages) > 1 else told
