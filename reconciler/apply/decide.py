@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import assert_never
 
+from reconciler.apply.decide_dirs import next_dir_step
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.stage_memory import DEAD, SETTLE, BadDisk, MoveState, StageMemory
@@ -33,7 +34,7 @@ from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST, next_topic_step
 from reconciler.model.admission import Copy, Slots
 from reconciler.model.move import Election, Move
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, TopicsStage
 from reconciler.model.words import named_some
 
 FAILED = timedelta(seconds=10)
@@ -54,6 +55,8 @@ def decide(paths: PlanPaths, observed: Observed, memory: StageMemory, now: datet
             return next_topic_step(paths, stage, observed, memory, now)
         case ReassignStage():
             return _moves(paths, stage, observed, memory, now)
+        case LogDirsStage():
+            return next_dir_step(paths, stage, observed, memory, now)
         case ElectStage():
             return _next_election(paths, stage, observed, memory, now)
         case _:

@@ -54,9 +54,10 @@ def advance(
         cluster = swapped(_joined(cluster))
         running, inside = copies(cluster), dir_copies(cluster)
         speeds, inside_speeds = rates(cluster, running, network_bytes_per_second), dir_rates(cluster, inside)
+        left = [copy.remaining or 0 for copy in running] + [copy.remaining or 0 for copy in inside]
         ends = [
-            -(-(copy.remaining or 0) * MILLISECONDS // speed)  # rounded up: a join is never seen too early
-            for copy, speed in zip((*running, *inside), (*speeds, *inside_speeds), strict=True)
+            -(-remaining * MILLISECONDS // speed)  # rounded up: a join is never seen too early
+            for remaining, speed in zip(left, (*speeds, *inside_speeds), strict=True)
             if speed
         ]
         if not ends:

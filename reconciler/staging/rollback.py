@@ -10,7 +10,7 @@ from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic,
 from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster, Partition, Topic
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
 from reconciler.model.in_sync import MIN_ISR
-from reconciler.model.move import Move, Reason
+from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.plan import Plan, Proof
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ReassignStage
@@ -106,11 +106,11 @@ def every_throttle_back(undone: Plan, desired: Desired) -> Plan:
     return replace(undone, stages=(stage,) if ways else (), topic_changes=(), cordoned=())
 
 
-def as_if_cancelled(observed: Cluster, undone: Plan, in_flight: Iterable[Move]) -> Cluster:
+def as_if_cancelled(observed: Cluster, undone: Plan, in_flight: Collection[Move | DirMove]) -> Cluster:
     """Return the cluster as a cancel leaves it: these moves at their ordered start, throttles as before the plan."""
-    starts = {move.topic_partition: move.from_replicas for move in in_flight}
-    if not starts:
+    if not in_flight:
         return observed
+    starts = {move.topic_partition: move.from_replicas for move in in_flight if isinstance(move, Move)}
     topics = {name: _topic_back(topic, starts, undone) for name, topic in observed.topics.items()}
     rates = undone.rollback.broker_throttles
     brokers = {
