@@ -46,9 +46,7 @@ OFFLINE = timedelta(seconds=10)
 def note_dirs(stage: LogDirsStage, observed: Observed, memory: StageMemory, now: datetime) -> StageMemory:
     """Return the memory after a look: where each move stands, dead brokers, bad disks, and whether anything went on."""
     watched = memory.dirs_watched(stage)
-    dirs = {
-        move.replica: next_dir_history(memory.dir_history(move), dir_place(move, observed), now) for move in watched
-    }
+    dirs = {move.replica: next_dir_history(memory.dir_history(move), _place(move, observed), now) for move in watched}
     nearer = {}
     for move in watched:
         # A replica grows while it is copied: only what is left tells whether the copy comes closer to its end.
@@ -73,6 +71,12 @@ def note_dirs(stage: LogDirsStage, observed: Observed, memory: StageMemory, now:
         progressed_at=now if has_progressed else memory.progressed_at,
         polls=0 if has_progressed else memory.polls + 1,
     )
+
+
+def _place(move: DirMove, observed: Observed) -> DirPlace:
+    """Return where a replica is; a broker begins, and keeps up, no copy where a log dir of it is offline."""
+    place = dir_place(move, observed)
+    return DirPlace.OFFLINE if place is DirPlace.AT_START and offline_dirs(observed, move.broker) else place
 
 
 def next_dir_step(
@@ -145,7 +149,6 @@ def _trouble(paths: PlanPaths, move: DirMove, observed: Observed, memory: StageM
         return Problem("KR703", f"{text}; start it and {paths.again}")
     bad, offline = memory.bad_disks.get(move.broker), offline_dirs(observed, move.broker)
     if bad is not None and offline and now - bad.since >= OFFLINE and history.state is not DirState.IN_FLIGHT:
-        # A broker begins no copy while any of its log dirs is offline.
         text = f"log dir {offline[0]} of broker {move.broker} is offline, so {move.topic_partition} does not get to"
         hint = f"replace that disk or make room on it, restart the broker, and {paths.again}, or plan again"
         return Problem("KR716", f"{text} {move.to_dir}; {hint}")

@@ -40,6 +40,7 @@ class DirPlace(StrEnum):
     """The broker is not alive, or did not answer."""
 
 
+_HIDDEN = frozenset({DirPlace.OFFLINE, DirPlace.UNSEEN})
 IS_OFF = frozenset({DirPlace.ELSEWHERE, DirPlace.GONE, DirPlace.TURNED})
 
 
@@ -189,14 +190,17 @@ class DirHistory:
 
 
 def next_dir_history(history: DirHistory, place: DirPlace, now: datetime) -> DirHistory:
-    """Return the history after a look. A move in flight that is suddenly to do again was taken back by somebody."""
+    """Return the history after a look. A move in flight that is suddenly to do again was taken back by somebody.
+
+    Not so after a log dir failed, or the broker was away: it may have dropped the copy then.
+    """
     is_taken_back = place is DirPlace.AT_START and history.is_seen_in_flight
     is_off = place in IS_OFF or is_taken_back
     off_since = (history.off_since or now) if is_off else None
     state = _dir_state(history, place, now)
     if off_since is not None:
         state = DirState.CONFLICT if now - off_since >= UNCLEAR else DirState.SETTLING
-    is_seen = history.is_seen_in_flight or place is DirPlace.MOVING
+    is_seen = place is DirPlace.MOVING or (history.is_seen_in_flight and place not in _HIDDEN)
     return replace(history, state=state, off_since=off_since, is_seen_in_flight=is_seen)
 
 

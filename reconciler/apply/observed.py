@@ -114,13 +114,14 @@ def look(
         topics={name: topic for name, topic in found.items() if name not in replaced},
         reassignments=reassignments,
         brokers=brokers,
-        disks=_disks(admin, brokers, [move for move in dir_moves if move.topic_partition.topic in topics]),
+        disks=disks_of(admin, brokers, [move for move in dir_moves if move.topic_partition.topic in topics]),
         configs={name: configs[name] for name in configs if name not in replaced},
         replaced=replaced,
     )
 
 
-def _disks(admin: Admin, brokers: Mapping[int, Broker], moves: Collection[DirMove]) -> DiskUse | None:
+def disks_of(admin: Admin, brokers: Mapping[int, Broker], moves: Collection[DirMove]) -> DiskUse | None:
+    """Return what the living brokers tell of these moves between log dirs; None where there is none."""
     alive = {move.broker for move in moves if move.broker in brokers and not brokers[move.broker].is_fenced}
     return admin.disks(sorted(alive), sorted({move.topic_partition for move in moves})) if moves else None
 

@@ -6,7 +6,14 @@ from typing import TypeVar
 import numpy as np
 
 from reconciler.model.change import DeleteTopic, TopicChange
-from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES, Broker, Cluster
+from reconciler.model.cluster import (
+    ALTER_LOG_DIRS_RATE,
+    BROKER_LEASES,
+    CORDONED_LOG_DIRS,
+    TOPIC_THROTTLES,
+    Broker,
+    Cluster,
+)
 from reconciler.model.columns import Ints
 from reconciler.model.config_rule import version_of
 from reconciler.model.desired import BrokerState, Desired
@@ -15,7 +22,7 @@ from reconciler.model.move import Move
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
 from reconciler.model.problem import Problem
-from reconciler.model.stage import ReassignStage, Stage, elections_of
+from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, elections_of
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
@@ -48,7 +55,7 @@ def assemble(
         brokers_alive=_brokers_needed(served),
         topic_changes=staging.topic_changes,
         stages=staging.stages,
-        rollback=_rollback(touched, topics, observed),
+        rollback=_rollback(touched, topics, observed, _leases(staging.stages)),
         proof=proof,
         balance_before=balance_before,
         balance_after=balance_after,
@@ -62,7 +69,7 @@ def assemble(
         per_broker=desired.cluster.moves.per_broker,
         timeout_seconds=desired.cluster.moves.timeout_seconds,
         least_seconds=busiest_broker_seconds(served, desired.cluster.moves),
-        topic_ids=_topic_ids(staging.topic_changes, topics, observed),
+        topic_ids=_topic_ids(staging.topic_changes, topics | _inside(staging.stages), observed),
         cordoned=_cordoned(staging.stages, observed, desired),
     )
 
@@ -106,7 +113,9 @@ def _topic_ids(changes: Iterable[TopicChange], moved: frozenset[str], observed: 
     return {name: topic_id for name, topic_id in found if topic_id is not None}
 
 
-def _rollback(touched: Sequence[TopicPartition], topics: frozenset[str], observed: Cluster) -> Rollback:
+def _rollback(
+    touched: Sequence[TopicPartition], topics: frozenset[str], observed: Cluster, leases: Sequence[str]
+) -> Rollback:
     table = table_of(observed)
     rows = np.unique(table.rows_of(touched))
     rows = rows[rows >= 0]
@@ -116,8 +125,20 @@ def _rollback(touched: Sequence[TopicPartition], topics: frozenset[str], observe
     return Rollback(
         assignments=tuple(_restores(rows, table)),
         topic_throttles=_only_set(found, TOPIC_THROTTLES),
-        broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, BROKER_LEASES),
+        broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, leases),
     )
+
+
+def _inside(stages: Sequence[Stage]) -> frozenset[str]:
+    """Return the topics of which replicas move between log dirs."""
+    inside = (stage.moves for stage in stages if isinstance(stage, LogDirsStage))
+    return frozenset(move.topic_partition.topic for moves in inside for move in moves)
+
+
+def _leases(stages: Sequence[Stage]) -> tuple[str, ...]:
+    """Return the settings of brokers that a run of these stages changes and gives back."""
+    has_dirs = any(isinstance(stage, LogDirsStage) for stage in stages)
+    return tuple(key for key in BROKER_LEASES if has_dirs or key != ALTER_LOG_DIRS_RATE)
 
 
 def _touched(stages: Sequence[Stage]) -> Iterator[TopicPartition]:

@@ -1,4 +1,4 @@
-"""Replicas that move between the log dirs of their broker: run, resumed, cancelled, and left alone where they must be."""
+"""Replicas that move between the log dirs of their broker: run, resumed, cancelled, left alone where they must be."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,6 +29,7 @@ from reconciler.model.run import RunFailed, RunProgress, RunState, StoppedEarly
 from reconciler.model.stage import LogDirsStage, ReassignStage
 from reconciler.model.tally import Standing
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.staging.rollback import GoingBack, every_throttle_back, policy_of, rollback_of
 
 SIZE = 40 * MB
 KEY = "replica.alter.log.dirs.io.max.bytes.per.second"
@@ -291,7 +292,9 @@ def test_another_plan_waits_for_what_a_dead_run_copies() -> None:
     admin = SimulatedAdmin(cluster(), locks=locks)
     killed(admin, "dirs.sent", 2)
     locks.expire()
-    other = replace(plan_of([ReassignStage(1, (reassigned("orders-5", "1,2,3", "1,2,4"),), RATE)], cluster()), id="0000cafe")
+    other = replace(
+        plan_of([ReassignStage(1, (reassigned("orders-5", "1,2,3", "1,2,4"),), RATE)], cluster()), id="0000cafe"
+    )
     with pytest.raises(Refused) as refused:
         run_plan(other, admin, MemoryJournal())
     assert refused.value.code == "KR457"
@@ -338,7 +341,7 @@ def test_status_shows_what_is_copied_inside_brokers() -> None:
 def test_a_dry_run_tells_each_move() -> None:
     admin = SimulatedAdmin(cluster())
     lines = run_plan(plan(), admin, MemoryJournal(), is_dry_run=True).messages
-    assert lines[0] == "stage 1: throttle copies between log dirs of brokers 1 and 2 to 19.1 MiB/s"
+    assert lines[0] == "stage 1: throttle copies between log dirs of brokers 1, 2 to 19.1 MiB/s"
     assert lines[1] == "stage 1: move orders-0 on broker 1 from /d1 to /d2, copies 38.1 MiB"
     assert lines[-1] == "stage 1: put throttles back to what they were"
     assert admin.writes == 0
@@ -430,9 +433,7 @@ def test_a_broker_that_dies_is_given_up_and_the_others_end() -> None:
     admin.fault = At("choose_log_dirs", 3, lambda: admin.kill_broker(1))
     error = failure(admin)
     assert error.code == "KR703"
-    assert all(
-        place(admin.cluster, one.topic_partition.partition, 2) == one.to_dir for one in MOVES if one.broker == 2
-    )
+    assert all(place(admin.cluster, one.topic_partition.partition, 2) == one.to_dir for one in MOVES if one.broker == 2)
     admin.fault = None
     admin.return_broker(1)
     admin.clock.sleep(60)
@@ -522,3 +523,75 @@ def test_a_new_replica_goes_where_its_move_asks_for() -> None:
         move = replace(reassigned("orders-0", "1,2,3", "1,2,4"), log_dirs={4: path})
         run_plan(plan_of([ReassignStage(1, (move,), RATE)], cluster()), admin, MemoryJournal())
         assert place(admin.cluster, 0, 4) == path
+
+
+# The way back of a plan that has run
+
+
+def way_back(undone: Plan, admin: SimulatedAdmin) -> GoingBack:
+    return rollback_of(undone, admin.observe(), policy_of(undone))
+
+
+def test_a_rollback_takes_every_replica_back_and_then_there_is_nothing_to_undo() -> None:
+    admin = SimulatedAdmin(cluster())
+    run_plan(plan(), admin, MemoryJournal())
+    back = way_back(plan(), admin)
+    assert back.left == ()
+    (stage,) = back.plan.stages
+    assert isinstance(stage, LogDirsStage)
+    assert (stage.throttle_bytes_per_second, stage.estimated_seconds) == (RATE, 4 * SIZE // RATE)
+    assert back.plan.rollback.broker_throttles == {2: {KEY: OWN}}
+    assert back.plan.topic_ids == {"orders": "id-of-orders"}
+    run_plan(back.plan, admin, MemoryJournal())
+    assert is_as_before(admin.cluster)
+    assert at_rest(admin.cluster)
+    assert used(admin.cluster) == used(cluster())
+    assert way_back(plan(), admin).plan.is_empty
+
+
+def test_a_rollback_undoes_the_stages_in_turn() -> None:
+    between = ReassignStage(1, (reassigned("orders-5", "1,2,3", "1,2,4"),), RATE)
+    first, last = LogDirsStage(1, MOVES, RATE), LogDirsStage(2, MOVES, RATE)
+    for stages, order in (
+        ([between, last], ["logDirs", "reassign"]),
+        ([first, replace(between, number=2)], ["reassign", "logDirs"]),
+    ):
+        admin = SimulatedAdmin(cluster())
+        undone = plan_of(stages, cluster(), per_broker=2)
+        run_plan(undone, admin, MemoryJournal())
+        back = way_back(undone, admin).plan
+        assert [(stage.number, stage.kind) for stage in back.stages] == list(enumerate(order, start=1))
+        run_plan(back, admin, MemoryJournal())
+        assert is_as_before(admin.cluster)
+        found = admin.cluster.partition(TopicPartition("orders", 5))
+        assert found is not None
+        assert found.replicas == (1, 2, 3)
+
+
+def test_a_rollback_leaves_alone_what_somebody_else_moved_and_says_what_cannot_go_back() -> None:
+    admin = SimulatedAdmin(cluster())
+    run_plan(plan(), admin, MemoryJournal())
+    moved = admin.cluster.brokers[1]
+    dirs = (*moved.log_dirs, LogDir("/d3", 10**12, 10**12))
+    admin.cluster = replace(admin.cluster, brokers={**admin.cluster.brokers, 1: replace(moved, log_dirs=dirs)})
+    admin.choose_log_dirs(1, {TopicPartition("orders", 0): "/d3"})
+    admin.clock.sleep(60)
+    admin.kill_broker(2)
+    back = way_back(plan(), admin)
+    told = [f"{one.code} {one.message}" for one in back.left]
+    assert "KR854 orders-0 on broker 1 is in /d3, where this plan never put it" in told[-1]
+    assert [one.partition(": ")[0] for one in told[:-1]] == [
+        f"KR856 orders-{number} on broker 2 cannot go back to {dir_move(number, 2).from_dir} now"
+        for number in reversed(NUMBERS)
+    ]
+    assert {move.broker for stage in back.plan.stages if isinstance(stage, LogDirsStage) for move in stage.moves} == {1}
+
+
+def test_throttles_of_a_rollback_that_was_lost_are_found_by_the_plan_that_it_undoes() -> None:
+    admin = SimulatedAdmin(cluster())
+    run_plan(plan(), admin, MemoryJournal())
+    back = way_back(plan(), admin).plan
+    killed(admin, "throttle.broker", of=back)
+    traces = every_throttle_back(plan(), policy_of(plan()))
+    restore_throttles(traces, admin, MemoryJournal())
+    assert admin.cluster.brokers[1].configs.get(KEY) is None
