@@ -114,10 +114,27 @@ class Run:
             while self._turn(index):
                 pass
         self.is_disk_denied = self.disks.is_denied
+        self._tell_elsewhere(self._plan.stages[index])
         crash_point("stage.done")
         self.session.write_event("stage", Outcome.DONE)
         self.session.stages_done += 1
         self.memory = None
+
+    def _tell_elsewhere(self, stage: Stage) -> None:
+        """Tell of new replicas that did not land in the log dir asked for: their broker forgot it as it restarted."""
+        moves = [move for move in stage.moves if move.log_dirs] if isinstance(stage, ReassignStage) else []
+        keys = [move.topic_partition for move in moves]
+        found = tried(lambda: self.session.admin.disks(sorted({b for m in moves for b in m.log_dirs}), keys))
+        if not moves or isinstance(found, Trouble):
+            return
+        for move in moves:
+            for broker, path in sorted(move.log_dirs.items()):
+                landed = found.replica_paths.get((move.topic_partition, broker), path)
+                if landed != path:
+                    text = f"{move.topic_partition} was to go to log dir {path} of broker {broker}, and is in {landed}"
+                    self.session.say(
+                        f"{text}: a broker forgets what it was asked as it restarts; plan again to move it"
+                    )
 
     def _begin(self, index: int) -> bool:
         """Begin a stage; return False where nothing of it is left to do."""

@@ -525,6 +525,30 @@ def test_a_new_replica_goes_where_its_move_asks_for() -> None:
         assert place(admin.cluster, 0, 4) == path
 
 
+def test_a_new_replica_that_lands_elsewhere_is_told_and_no_error() -> None:
+    admin = SimulatedAdmin(cluster())
+    move = replace(reassigned("orders-0", "1,2,3", "1,2,4"), log_dirs={4: "/d2"})
+
+    def forget() -> None:
+        admin.kill_broker(4)
+        admin.return_broker(4)
+
+    admin.fault = At("reassign", 1, forget)
+    result = run_plan(plan_of([ReassignStage(1, (move,), RATE)], cluster()), admin, MemoryJournal())
+    assert result.state is RunState.DONE
+    assert place(admin.cluster, 0, 4) == "/d1"
+    (told,) = result.messages
+    assert told.startswith("orders-0 was to go to log dir /d2 of broker 4, and is in /d1")
+
+
+def test_a_log_dir_that_is_gone_stops_a_move_before_it_begins() -> None:
+    admin = SimulatedAdmin(cluster())
+    move = replace(reassigned("orders-0", "1,2,3", "1,2,4"), log_dirs={4: "/nowhere"})
+    with pytest.raises(RunFailed, match="LOG_DIR_NOT_FOUND"):
+        run_plan(plan_of([ReassignStage(1, (move,), RATE)], cluster()), admin, MemoryJournal())
+    assert is_as_before(admin.cluster)
+
+
 # The way back of a plan that has run
 
 

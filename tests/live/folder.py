@@ -130,7 +130,7 @@ spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for repl
 
 def kind_of(key: str) -> ResourceType:
     """Return what a throttle key is set on."""
-    return ResourceType.BROKER if key.endswith("rate") else ResourceType.TOPIC
+    return ResourceType.TOPIC if key.endswith("replicas") else ResourceType.BROKER
 
 
 def _entry(key: str, value: str | None) -> ConfigEntry:
