@@ -15,8 +15,10 @@ from reconciler.model.desired import (
     BrokerState,
     DesiredBroker,
     DesiredCluster,
+    DesiredLogDir,
     Even,
     Limits,
+    LogDirState,
     MovePolicy,
     Off,
     TopicPolicy,
@@ -82,6 +84,10 @@ def _brokers(spec: YamlMap, problems: list[Problem]) -> Mapping[int, DesiredBrok
             entry.get("reason"),
             entry.at,
             has_state="state" in entry,
+            log_dirs=tuple(
+                DesiredLogDir(one["path"], LogDirState(one.get("state", "active")), one.at)
+                for one in entry.get("logDirs", [])
+            ),
         )
         if broker.id in brokers:
             first = brokers[broker.id].at
@@ -114,6 +120,7 @@ def _balance(written: YamlMap, problems: list[Problem]) -> Balance:
         disk=target("disk"),
         network_in=target("networkIn"),
         network_out=target("networkOut"),
+        log_dirs=target("logDirs"),
         at=written.key_at,
     )
 

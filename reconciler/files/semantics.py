@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.config_rule import RELEASES
-from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Protection
+from reconciler.model.desired import Desired, DesiredBroker, DesiredCluster, DesiredLogDir, DesiredTopic, Protection
 from reconciler.model.problem import Problem
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.simulate.configs import value_problem
@@ -51,6 +51,8 @@ def cluster_problems(cluster: DesiredCluster) -> Iterator[Problem]:
     for key, share in shares.items():
         if isinstance(share, Fraction) and share > 1:
             yield Problem("KR129", f"{key} is a share of the whole: 100% at most", cluster.limits.at[key])
+    for broker in cluster.brokers.values():
+        yield from _log_dir_problems(broker)
     for window in cluster.windows:
         if window.start == window.end:
             yield Problem("KR122", f"the window begins and ends at {window.start}: give it some time", window.at)
@@ -59,6 +61,15 @@ def cluster_problems(cluster: DesiredCluster) -> Iterator[Problem]:
         except (ZoneInfoNotFoundError, ValueError, OSError):
             message = f"{window.timezone!r} is no time zone: write one such as Europe/Berlin"
             yield Problem("KR122", message, window.at)
+
+
+def _log_dir_problems(broker: DesiredBroker) -> Iterator[Problem]:
+    first: dict[str, DesiredLogDir] = {}
+    for one in broker.log_dirs:
+        other = first.setdefault(one.path, one)
+        if other is not one:
+            message = f"log dir {one.path} of broker {broker.id} is declared twice, first at {other.at}"
+            yield Problem("KR110", message, one.at, beside=(other.at,) if other.at else ())
 
 
 def _colliding_names(desired: Desired) -> Iterator[Problem]:

@@ -21,6 +21,14 @@ class BrokerState(StrEnum):
     ABSENT = "absent"
 
 
+class LogDirState(StrEnum):
+    """What a log dir may hold: everything, only what it has, or nothing in the end."""
+
+    ACTIVE = "active"
+    CORDONED = "cordoned"
+    DRAINING = "draining"
+
+
 class Spread(StrEnum):
     """How replicas spread over racks: a rule, a wish that yields, or nothing."""
 
@@ -39,10 +47,20 @@ class Protection(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class DesiredLogDir:
+    """A log dir of a broker, by its path there."""
+
+    path: str
+    state: LogDirState = LogDirState.ACTIVE
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DesiredBroker:
     """A broker that differs from active, capacity 1. `capacity` is a weight: its fair share is proportional.
 
     `has_state`: the state stands in the file. One that is written as active takes replicas even if Kafka cordons it.
+    `log_dirs`: those that are written, in the file's order.
     """
 
     id: int
@@ -51,6 +69,7 @@ class DesiredBroker:
     reason: str | None = None
     at: Location | None = None
     has_state: bool = False
+    log_dirs: tuple[DesiredLogDir, ...] = ()
 
     @property
     def is_active_written(self) -> bool:
@@ -80,7 +99,10 @@ BalanceTarget = Off | Even | Within
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The balance asked for, one target a measure; `at` maps a measure's name in the file to its place."""
+    """The balance asked for, one target a measure; `at` maps a measure's name in the file to its place.
+
+    `log_dirs`: how full the log dirs of one broker are, reached inside that broker.
+    """
 
     replicas: BalanceTarget = Off()
     leaders: BalanceTarget = Off()
@@ -88,6 +110,7 @@ class Balance:
     disk: BalanceTarget = Off()
     network_in: BalanceTarget = Off()
     network_out: BalanceTarget = Off()
+    log_dirs: BalanceTarget = Off()
     at: Mapping[str, Location] = field(default_factory=dict)
 
 
