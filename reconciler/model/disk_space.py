@@ -1,10 +1,20 @@
 """Counts what the disks of each broker hold, and how much they have room for."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
 
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.columns import sums
 from reconciler.model.table_maker import table_of
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The part of each disk that may be filled; a `tight` broker keeps it before anything has left it, too."""
+
+    share: Fraction
+    tight: frozenset[int] = frozenset()
 
 
 def capacity(broker: Broker) -> int | None:

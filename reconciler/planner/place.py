@@ -10,6 +10,7 @@ from reconciler.model.change import BrokenRule, Changes, CreatePartitions, Creat
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
 from reconciler.model.desired import Balance, BrokerState, Desired, Off
+from reconciler.model.disk_space import Space
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
@@ -58,12 +59,13 @@ def plan_placement(
     only: Collection[str] | None = None,
     *,
     loads: Loads | None = None,
+    space: Space | None = None,
 ) -> Placed:
     """Return the least movement that keeps every rule and reaches the balance asked for (contract, section 4).
 
     With `only`, just these topics move; the others count where they are. `loads` are what partitions carry, for a
-    balance of disks and network. Raises PlacementInfeasible, with a smallest
-    set of rules in conflict for each topic, where no placement keeps them all.
+    balance of disks and network; `space` is how full disks may be, which is not looked at without. Raises
+    PlacementInfeasible, with a smallest set of rules in conflict for each topic, where no placement keeps them all.
     """
     balance = desired.cluster.balance
     refuse_without_loads(balance, loads)
@@ -80,6 +82,10 @@ def plan_placement(
         held = _with_fixed(task, sets.held)
     else:
         sets = place_replicas(task, balance)
+        if space is not None:
+            from reconciler.planner.space import disks_of, with_room
+
+            sets = with_room(task, balance, sets, disks_of(task, observed, space)) or sets
         held = _with_fixed(task, sets.held)
         leaders = place_leaders(task, held, balance)
         tightness = tuple(tightness_warnings(balance, task, sets.held, leaders.column))

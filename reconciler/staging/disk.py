@@ -76,6 +76,17 @@ class DiskUse:
         return sum(whole) + sum(dirs.excess for dirs in self.dirs.values())
 
     @property
+    def crowded(self) -> Mapping[int, int]:
+        """The bytes by which disks take something in beyond what they may hold, or hold more in the end, by broker."""
+        over = {
+            broker_id: max(self.filled.get(broker_id, 0), self.held[broker_id]) - allowed
+            for broker_id, allowed in self.allowed.items()
+            if broker_id not in self.dirs
+        }
+        over |= {broker_id: dirs.crowded for broker_id, dirs in self.dirs.items()}
+        return {broker_id: most for broker_id, most in over.items() if most > 0}
+
+    @property
     def is_limited(self) -> bool:
         """Whether any disk could be filled too far."""
         return bool(self._ceiling or self.dirs)

@@ -2,9 +2,13 @@
 
 A band of loads is the fair share times (1 ± X). Counts are whole: the numbers next to a fair share are always inside,
 and where the rules allow no such counts, the band is what the most even counts leave.
+
+A cap is a rule: the most that a broker may ever end with. A band is a wish: no load goes above a cap for its sake.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 
@@ -23,6 +27,16 @@ from reconciler.planner.load_balance.task import (
 from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, evened_by_class
 from reconciler.planner.rows import Floats, Rows
 
+Caps = Mapping[int, Mapping[int, int]]
+"""The most that brokers may end with: of each measure, by broker id. A broker that is not there may end with any."""
+NO_CAPS: Caps = MappingProxyType({})
+NO_CAP = 1 << 60
+"""More than any load: see `measured.MOST_IN_ALL`."""
+TIMES_A_BAND = 1e6
+"""What is above a cap weighs so many times what is outside a band, where one number is to tell both."""
+HARDLY = 1e-15
+"""Less than one byte is of any fair share: no more than rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Bands:
@@ -30,24 +44,42 @@ class Bands:
 
     asked: Bools  # [measures]: the others have bands that say nothing
     low: Ints  # [measures, brokers]
-    high: Ints  # [measures, brokers]
+    high: Ints  # [measures, brokers]: never above the cap
     share: Floats  # [measures, brokers]: fair shares, at least 1; for weighing only, never to decide what is inside
+    cap: Ints | None = None  # [measures, brokers]: the rule; None: there is none
 
     def only(self, *measures: int) -> "Bands":
         """Return these bands with no others asked for."""
         asked = np.zeros_like(self.asked)
         asked[list(measures)] = self.asked[list(measures)]
-        return Bands(asked, self.low, self.high, self.share)
+        return replace(self, asked=asked)
+
+    def of_caps(self) -> "Bands":
+        """Return the caps alone, without any wish."""
+        if self.cap is None:
+            return replace(self, asked=np.zeros_like(self.asked))
+        asked = self.asked & (self.cap < NO_CAP).any(axis=1)
+        return replace(self, asked=asked, low=np.zeros_like(self.low), high=self.cap)
+
+    def at(self, brokers: Ints) -> "Bands":
+        """Return the bands of these brokers."""
+        cap = None if self.cap is None else self.cap[:, brokers]
+        return Bands(self.asked, self.low[:, brokers], self.high[:, brokers], self.share[:, brokers], cap)
+
+    def margins(self, part: int) -> tuple[Ints, Ints]:
+        """Return one such part of each band's width, at its low and at its high end; a cap alone has no low end."""
+        margin = (self.high - self.low) // part
+        return (margin if self.cap is None else np.where(self.low > 0, margin, 0)), margin
 
     def narrowed(self, part: int) -> "Bands":
         """Return the bands of loads narrower by one such part of their width at each end; counts stay as they are."""
-        margin = (self.high - self.low) // part
-        margin[list(COUNTS)] = 0
-        return Bands(self.asked, self.low + margin, self.high - margin, self.share)
+        below, above = self.margins(part)
+        below[list(COUNTS)], above[list(COUNTS)] = 0, 0
+        return replace(self, low=self.low + below, high=self.high - above)
 
     def as_wide_as(self, loads: Ints) -> "Bands":
         """Return the bands, wider where these loads [measures, brokers] are outside."""
-        return Bands(self.asked, np.minimum(self.low, loads), np.maximum(self.high, loads), self.share)
+        return replace(self, low=np.minimum(self.low, loads), high=np.maximum(self.high, loads))
 
     def excess(self, loads: Ints) -> Ints:
         """Return [measures, brokers] by how much loads are above (positive) or below (negative) what is asked for."""
@@ -55,18 +87,61 @@ class Bands:
         found[~self.asked] = 0
         return found
 
+    def above_caps(self, loads: Ints) -> Ints:
+        """Return [measures, brokers] by how much loads are above what a rule allows."""
+        found = np.zeros_like(loads) if self.cap is None else np.maximum(loads - self.cap, 0)
+        found[~self.asked] = 0
+        return found
+
     def outside(self, loads: Ints) -> Floats:
-        """Return [measures, brokers]: what is outside the bands, in parts of the fair share."""
+        """Return [measures, brokers]: what is outside, in parts of the fair share; above a cap counts many times."""
         found: Floats = np.abs(self.excess(loads)) / self.share
+        if self.cap is not None:
+            found += TIMES_A_BAND * self.above_caps(loads) / self.share
         return found
 
     def are_kept(self, loads: Ints) -> bool:
         """Whether no load is outside."""
         return not self.excess(loads).any()
 
+    def distance(self, loads: Ints) -> tuple[float, float]:
+        """Return all that is above caps, then all that is outside bands, in parts of fair shares: the less the better.
 
-def bands_of(task: LoadTask, balance: Balance) -> Bands:
-    """Return the bands of a balance."""
+        What is above caps is rounded to a few digits, as a sum of floats is no measure of the last ones.
+        """
+        above = float((self.above_caps(loads) / self.share).sum())
+        return float(f"{above:.9g}"), float((np.abs(self.excess(loads)) / self.share).sum())
+
+    def farther(self, measure: int, broker: Ints, before: Ints, moved: Ints) -> Floats:
+        """Return [2, changes] how much farther outside its band, and above its cap, each broker is with so much more.
+
+        In parts of fair shares; negative: closer.
+        """
+        low, high, after = self.low[measure, broker], self.high[measure, broker], before + moved
+        outside_after = np.maximum(after - high, 0) + np.maximum(low - after, 0)
+        outside_before = np.maximum(before - high, 0) + np.maximum(low - before, 0)
+        change = np.zeros((2, len(broker)))
+        change[0] = outside_after - outside_before
+        if self.cap is not None:
+            most = self.cap[measure, broker]
+            change[1] = np.maximum(after - most, 0) - np.maximum(before - most, 0)
+        farther: Floats = change / self.share[measure, broker]
+        return farther
+
+    def weighed(self, change: Floats) -> Floats:
+        """Return such a change as one number, of which the sign is that of the caps' part where there is one."""
+        of_bands: Floats = change[0]
+        of_caps: Floats = change[1]
+        if self.cap is None:
+            return of_bands
+        heavy = TIMES_A_BAND * of_caps
+        light = np.clip(of_bands, -np.abs(heavy) / 2, np.abs(heavy) / 2)
+        weighed: Floats = np.where(np.abs(of_caps) <= HARDLY, of_bands, heavy + light)
+        return weighed
+
+
+def bands_of(task: LoadTask, balance: Balance, caps: Caps = NO_CAPS) -> Bands:
+    """Return the bands of a balance, which end at these caps; of a measure with neither nothing is asked."""
     total = task.base.sum(axis=1) + (task.weights.replica * task.need[:, None] + task.weights.leader).sum(axis=0)
     capacity, shape = task.eligible.capacity, (len(MEASURES), task.brokers)
     low, high = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -88,7 +163,16 @@ def bands_of(task: LoadTask, balance: Balance) -> Bands:
             low[measure], high[measure] = _even(task, measure, amount)
     weights = capacity.tolist()
     share = np.array([[max(1.0, int(amount) * weight / sum(weights)) for weight in weights] for amount in total])
-    return Bands(asked, low, high, share)
+    bands = Bands(asked, low, high, share)
+    return _capped(bands, task.eligible.ids, caps) if caps else bands
+
+
+def _capped(bands: Bands, ids: Sequence[int], caps: Caps) -> Bands:
+    cap = np.full(bands.high.shape, NO_CAP, dtype=np.int64)
+    for measure, most in caps.items():
+        cap[measure] = [most.get(broker_id, NO_CAP) for broker_id in ids]
+    asked, high = bands.asked | (cap < NO_CAP).any(axis=1), np.minimum(bands.high, cap)
+    return Bands(asked, np.minimum(bands.low, high), high, bands.share, cap)
 
 
 def _even(task: LoadTask, measure: int, amount: int) -> tuple[Ints, Ints]:

@@ -18,6 +18,10 @@ PARAMETERS = "use_preprocessing: false use_dual_simplex: false"
 """Without preprocessing the simplex goes on from the basis before, as columns are added."""
 
 
+ABOVE_CAP = 100.0
+"""What is above a cap costs so many times what is outside a band: more would be beyond what the simplex tells apart."""
+
+
 class NoSolution(ReconcilerError):
     """The linear program was given up by its solver; with slack in every row it always has a solution."""
 
@@ -53,7 +57,7 @@ class MasterProblem:
         self._goal = self._solver.Objective()
         self._goal.SetMinimization()
         self._rows: dict[tuple[int, int], Any] = {}
-        self._slack: list[tuple[int, int, Any]] = []
+        self._slack: list[tuple[int, int, float, Any]] = []
         self._partition: dict[int, Any] = {}
         self._known: set[tuple[int, tuple[int, ...], int]] = set()
         self.columns: list[Column] = []
@@ -70,15 +74,25 @@ class MasterProblem:
         # In parts of the fair share, bytes and counts are of one size: the simplex works with floats.
         row = self._solver.Constraint(low / share, high / share)
         self._rows[measure, broker] = row
-        for sign in (1.0, -1.0):
-            slack = self._solver.NumVar(0.0, self._solver.infinity(), "")
-            row.SetCoefficient(slack, sign)
-            self._slack.append((measure, broker, slack))
+        most = self._solver.infinity()
+        if bands.cap is not None:
+            most = (int(bands.cap[measure, broker]) - int(bands.high[measure, broker])) / share
+            self._add_slack(measure, broker, -1.0, ABOVE_CAP, self._solver.infinity())
+        self._add_slack(measure, broker, 1.0, 1.0, self._solver.infinity())
+        self._add_slack(measure, broker, -1.0, 1.0, most)
+
+    def _add_slack(self, measure: int, broker: int, sign: float, times: float, most: float) -> None:
+        slack = self._solver.NumVar(0.0, most, "")
+        self._rows[measure, broker].SetCoefficient(slack, sign)
+        self._slack.append((measure, broker, times, slack))
 
     def set_penalty(self, penalty: Floats) -> None:
-        """Let a fair share's worth outside a band cost this [measures, brokers], in the columns' own cost."""
-        for measure, broker, slack in self._slack:
-            self._goal.SetCoefficient(slack, float(penalty[measure, broker]) / self._unit)
+        """Let a fair share's worth outside a band cost this [measures, brokers], in the columns' own cost.
+
+        Above a cap it costs many times as much.
+        """
+        for measure, broker, times, slack in self._slack:
+            self._goal.SetCoefficient(slack, times * float(penalty[measure, broker]) / self._unit)
 
     def add(self, column: Column) -> bool:
         """Add a placement; false where it is there already."""
@@ -119,7 +133,7 @@ class MasterProblem:
         prices, slack = np.zeros(shape), np.zeros(shape)
         for (measure, broker), row in self._rows.items():
             prices[measure, broker] = -row.dual_value() * self._unit / float(self._bands.share[measure, broker])
-        for measure, broker, variable in self._slack:
+        for measure, broker, _, variable in self._slack:
             slack[measure, broker] += variable.solution_value()
         worth = np.zeros(len(self._task.need))
         for number, row in self._partition.items():

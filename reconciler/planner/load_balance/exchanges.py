@@ -141,7 +141,7 @@ def may_follow(placement: Placement, leaving: int, arriving: int) -> Bools:
 def closer(placement: Placement, bands: Bands, found: Exchanges) -> Floats:
     """Return by how much each exchange brings loads closer to the bands (negative), in parts of fair shares."""
     task, row = placement.task, found.row
-    change = np.zeros(len(row))
+    change = np.zeros((2, len(row)))
     was_leader = (placement.leader[row] == found.leaving) | found.is_lead
     from_leader = np.where(found.is_lead, placement.leader[row], found.leaving)
     for measure in range(len(MEASURES)):
@@ -149,8 +149,8 @@ def closer(placement: Placement, bands: Bands, found: Exchanges) -> Floats:
             continue
         carried = task.weights.replica[row, measure] * ~found.is_lead + task.weights.leader[row, measure] * was_leader
         for broker, moved in ((from_leader, -carried), (found.arriving, carried)):
-            change += _farther(placement, bands, measure, broker, moved)
-    return change
+            change += bands.farther(measure, broker, placement.loads[measure, broker], moved)
+    return bands.weighed(change)
 
 
 def pair_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows: tuple[Ints, Ints]) -> Floats:
@@ -159,37 +159,28 @@ def pair_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows:
     The second rows take the opposite way.
     """
     weights, (instead, back) = placement.task.weights, rows
-    change = np.zeros(len(back))
+    change = np.zeros((2, len(back)))
     for measure in np.flatnonzero(bands.asked).tolist():
         moved = weights.replica[back, measure] - weights.replica[instead, measure]
         moved = moved + weights.leader[back, measure] * (placement.leader[back] == pair[1])
         moved = moved - weights.leader[instead, measure] * (placement.leader[instead] == pair[0])
         for broker, load in ((pair[0], moved), (pair[1], -moved)):
-            change += _farther(placement, bands, measure, np.full(len(back), broker), load)
-    return change
+            there = np.full(len(back), broker)
+            change += bands.farther(measure, there, placement.loads[measure, there], load)
+    return bands.weighed(change)
 
 
 def leads_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows: tuple[Ints, Ints]) -> Floats:
     """Return the same when the second broker leads the first rows in place of the first, which leads the second."""
     weights, (away, back) = placement.task.weights, rows
-    change = np.zeros(len(back))
+    change = np.zeros((2, len(back)))
     for measure in OF_LEADERS:
         if bands.asked[measure]:
             moved = weights.leader[back, measure] - weights.leader[away, measure]
             for broker, load in ((pair[0], moved), (pair[1], -moved)):
-                change += _farther(placement, bands, measure, np.full(len(back), broker), load)
-    return change
-
-
-def _farther(placement: Placement, bands: Bands, measure: int, broker: Ints, moved: Ints) -> Floats:
-    """Return how much farther outside each broker is with so much more of the measure, in parts of fair shares."""
-    low, high = bands.low[measure, broker], bands.high[measure, broker]
-    before = placement.loads[measure, broker]
-    after = before + moved
-    outside_after = np.maximum(after - high, 0) + np.maximum(low - after, 0)
-    outside_before = np.maximum(before - high, 0) + np.maximum(low - before, 0)
-    farther: Floats = (outside_after - outside_before) / bands.share[measure, broker]
-    return farther
+                there = np.full(len(back), broker)
+                change += bands.farther(measure, there, placement.loads[measure, there], load)
+    return bands.weighed(change)
 
 
 def dearer(placement: Placement, goal: Goal, found: Exchanges) -> Floats:

@@ -65,8 +65,9 @@ def _dealt(task: LoadTask, bands: Bands, loads: Ints, many: int) -> tuple[Ints, 
 
 def _is_inside(bands: Bands, loads: Ints, brokers: Ints) -> bool:
     low, high = bands.low[:, brokers].sum(axis=1), bands.high[:, brokers].sum(axis=1)
-    margin, held = (high - low) // INSIDE, loads[:, brokers].sum(axis=1)
-    return bool(((low + margin <= held) & (held <= high - margin) | ~bands.asked).all())
+    below, above = (high - low) // INSIDE * (low > 0 if bands.cap is not None else 1), (high - low) // INSIDE
+    held = loads[:, brokers].sum(axis=1)
+    return bool(((low + below <= held) & (held <= high - above) | ~bands.asked).all())
 
 
 def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
@@ -112,8 +113,7 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
         weights=Weights(task.weights.replica[rows], task.weights.leader[rows] * leads),
         base=task.base[:, brokers],
     )
-    cut = Bands(bands.asked, bands.low[:, brokers], bands.high[:, brokers], bands.share[:, brokers])
-    return Part(rows, brokers, own, cut, Goal(goal.copy[rows], 0))
+    return Part(rows, brokers, own, bands.at(brokers), Goal(goal.copy[rows], 0))
 
 
 def put_back(end: Placement, part: Part, found: Placement) -> None:

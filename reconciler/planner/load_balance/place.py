@@ -15,7 +15,7 @@ from reconciler.model.plan import PriceLevel, Proof
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.leaders import Leaders
-from reconciler.planner.load_balance.bands import Bands, bands_of
+from reconciler.planner.load_balance.bands import NO_CAPS, Bands, Caps, bands_of
 from reconciler.planner.load_balance.beam import within_bands
 from reconciler.planner.load_balance.column_generation import Goal, Relaxation, shift_of, start_prices
 from reconciler.planner.load_balance.exchanges import Placement
@@ -51,24 +51,29 @@ A_COPY, A_LEADER = 10_000, 100_000
 
 
 def placed_with_loads(
-    whole: PlacementTask, unmoved: Unmoved, balance: Balance, load_of: Mapping[TopicPartition, Carried]
+    whole: PlacementTask,
+    unmoved: Unmoved,
+    balance: Balance,
+    load_of: Mapping[TopicPartition, Carried],
+    caps: Caps = NO_CAPS,
 ) -> tuple[ReplicaSets, Leaders, tuple[Problem, ...]]:
     """Return a placement that keeps every rule and, if it can be, every band, and warnings of the bands that it misses.
 
-    `load_of` knows every partition's load.
+    `load_of` knows every partition's load. Caps are kept before any band; where no placement that keeps them is found,
+    this one is least above them.
 
     Of those the fewest bytes copied, within the gap that the bound shows; then the fewest copies, then leader changes.
     Where a size is unknown, copies are counted before bytes.
     """
     task = load_task(whole, unmoved, load_of)
-    bands = bands_of(task, balance)
+    bands = bands_of(task, balance, caps)
     held = np.zeros((len(whole.partitions), task.brokers), dtype=np.bool_)
     leader = np.where(whole.need > 0, 0, np.maximum(whole.fixed[:, 0], 0))
     end, bound, prices, shift = Placement(task, task.held, task.leader), 0, np.zeros_like(task.base), 0
     if len(task.need):
         end, prices, shift = _placed(task, bands)
         for _ in range(SAME_AGAIN):
-            if not _again(end, unmoved, balance, load_of):
+            if not _again(end, unmoved, balance, load_of, caps):
                 break
         bound, prices = _bound(task, bands.as_wide_as(end.loads), prices, shift)
         shift += _finer(task)
@@ -78,7 +83,9 @@ def placed_with_loads(
     return sets, Leaders(leader), tuple(_warnings(end, bands, balance))
 
 
-def _again(end: Placement, unmoved: Unmoved, balance: Balance, load_of: Mapping[TopicPartition, Carried]) -> bool:
+def _again(
+    end: Placement, unmoved: Unmoved, balance: Balance, load_of: Mapping[TopicPartition, Carried], caps: Caps
+) -> bool:
     """Plan again from the state reached, and follow; false where nothing moves any more.
 
     What a partition may choose can follow from where it is: its racks, a cordoned broker that it has left.
@@ -100,7 +107,7 @@ def _again(end: Placement, unmoved: Unmoved, balance: Balance, load_of: Mapping[
     # Explicit assignments are no rows of a task; what they carry is the rest of its base.
     assigned = task.base - base_loads((), unmoved, eligible, load_of)
     next_task = replace(next_task, base=next_task.base + assigned, is_size_known=task.is_size_known)
-    again, *_ = _placed(next_task, bands_of(next_task, balance))
+    again, *_ = _placed(next_task, bands_of(next_task, balance, caps))
     changed = (again.members != end.members[rows]).any(axis=1) | (again.leader != end.leader[rows])
     for place in np.flatnonzero(changed).tolist():
         end.put(rows[place], np.flatnonzero(again.members[place]), int(again.leader[place]))
@@ -116,13 +123,18 @@ def _placed(task: LoadTask, bands: Bands) -> tuple[Placement, Ints, int]:
     end, prices, shift = _sets(task, bands, goal)
     _lead(end, bands)
     # Network out follows from who leads. Only where order alone cannot keep its band are replicas copied for it.
-    if bands.excess(end.loads)[NETWORK_OUT].any():
+    if bands.excess(end.loads)[NETWORK_OUT].any() or bands.above_caps(end.loads).any():
         repair(end, bands, goal, replicas=True, leaders=True)
         spare(end, bands, goal)
     # Between two placements outside the bands only one that is closer, by more than a rounding, is worth moving for.
-    if present is not None and bands.outside(end.loads).sum() >= bands.outside(present.loads).sum() * (1 - 1e-6):
+    if present is not None and not _is_closer(bands.distance(end.loads), bands.distance(present.loads)):
         return present, prices, shift
     return end, prices, shift
+
+
+def _is_closer(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether the first is less above caps or, where they are equal, less outside bands by more than a rounding."""
+    return one[0] < other[0] or (one[0] == other[0] and one[1] < other[1] * (1 - 1e-6))
 
 
 def _goal(task: LoadTask) -> Goal:
@@ -181,8 +193,20 @@ def _in_one(task: LoadTask, wanted: Bands, goal: Goal, *, is_part: bool = False)
     spare(end, wanted, goal)
     trim(end, wanted, goal)
     if not wanted.are_kept(end.loads):
-        end = within_bands(task, wanted, goal) or end
+        end = within_bands(task, wanted, goal) or _within_caps(end, wanted, goal)
     return end, prices, shift
+
+
+def _within_caps(end: Placement, wanted: Bands, goal: Goal) -> Placement:
+    """Return a placement that keeps the caps where this one does not and one is found; then it is near the bands."""
+    if not wanted.above_caps(end.loads).any():
+        return end
+    found = within_bands(end.task, wanted.of_caps(), goal)
+    if found is None:
+        return end
+    repair(found, wanted, goal, replicas=True, leaders=False)
+    spare(found, wanted, goal)
+    return found
 
 
 def _lead(end: Placement, bands: Bands) -> None:

@@ -57,9 +57,9 @@ def _put_best(placement: Placement, bands: Bands, row: int, columns: list[Column
     if task.stays[row]:
         choices.insert(0, (np.flatnonzero(task.held[row]), int(task.leader[row])))
 
-    def outside(choice: tuple[Ints, int]) -> float:
+    def outside(choice: tuple[Ints, int]) -> tuple[float, float]:
         placement.put(row, *choice)
-        return float(bands.outside(placement.loads).sum())
+        return bands.distance(placement.loads)
 
     placement.put(row, *min(choices, key=outside))
 
@@ -81,7 +81,8 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, le
         cost = dearer(placement, goal, found)
         useful = np.flatnonzero(change < -HARDLY)
         if not len(useful):
-            if leaders and task.weights.leader[:, where[0]].any() and _trade_leads(placement, bands, where[1]):
+            is_traded = leaders and task.weights.leader[:, where[0]].any() and _trade_leads(placement, bands, where[1])
+            if is_traded or (replicas and _trade_replicas(placement, bands, where)):
                 stuck.clear()
             else:
                 stuck.add(where)
@@ -147,6 +148,54 @@ def _trade_leads(placement: Placement, bands: Bands, broker: int) -> bool:
     placement.exchange(gone, other, other)
     placement.exchange(come, broker, broker)
     return True
+
+
+PAIRS = 1 << 20
+"""At most so many trades of two replicas are weighed at once."""
+
+
+def _trade_replicas(placement: Placement, bands: Bands, where: tuple[int, int]) -> bool:
+    """Let a broker above a cap and another trade replicas of two partitions; false where no pair is closer.
+
+    Rules are worth the search that bands are not: near a cap few single replicas fit anywhere.
+    """
+    measure, broker = where
+    task = placement.task
+    if not bands.above_caps(placement.loads)[where]:
+        return False
+    best: tuple[float, int, int, int] = (-HARDLY, -1, -1, -1)
+    for other in np.flatnonzero(np.arange(task.brokers) != broker).tolist():
+        gone, come = (np.flatnonzero(each) for each in _tradable(placement, broker, other))
+        # The heaviest go, and the lightest come.
+        order = np.lexsort((gone, -(task.weights.replica + task.weights.leader)[gone, measure]))
+        gone = gone[order[: max(1, PAIRS // max(1, len(come)))]]
+        given, taken = (each.ravel() for each in np.meshgrid(gone, come, indexing="ij"))
+        if len(given):
+            change = pair_change(placement, bands, (broker, other), (given, taken))
+            pair = int(change.argmin())
+            best = min(best, (float(change[pair]), int(given[pair]), int(taken[pair]), other))
+    _, given_row, taken_row, other = best
+    if other < 0:
+        return False
+    placement.exchange(given_row, broker, other)
+    placement.exchange(taken_row, other, broker)
+    return True
+
+
+def _tradable(placement: Placement, one: int, other: int) -> tuple[Bools, Bools]:
+    """Return [rows] what may go from the first broker to the other, and what may go the opposite way."""
+    task, members = placement.task, placement.members
+    racks = task.eligible.rack[[one, other]]
+    found = []
+    for leaving, arriving in ((one, other), (other, one)):
+        may = members[:, leaving] & ~task.forced[:, leaving] & task.allowed[:, arriving] & ~members[:, arriving]
+        may &= may_follow(placement, leaving, arriving)
+        if racks[0] != racks[1]:
+            gone, come = task.eligible.rack[leaving], task.eligible.rack[arriving]
+            count = task.by_rack(members)
+            may &= (count[:, gone] > task.low[:, gone]) & (count[:, come] < task.high[:, come])
+        found.append(may)
+    return found[0], found[1]
 
 
 SWEEPS = 20
