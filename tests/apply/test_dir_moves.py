@@ -428,6 +428,40 @@ def test_a_log_dir_that_fails_on_the_way_ends_the_run_with_what_to_do() -> None:
     assert all(place(admin.cluster, one.topic_partition.partition, 2) == one.to_dir for one in done)
 
 
+def test_a_copy_that_a_broker_dropped_as_its_log_dir_failed_is_begun_again_once_that_works() -> None:
+    admin = SimulatedAdmin(cluster())
+    fails = At("disks", 7, lambda: admin.fail_log_dir(1, "/d2"))
+    works = At("disks", 10, lambda: admin.repair_log_dir(1, LogDir("/d2", 10**12, 10**12)))
+    dropped: list[int] = []
+
+    def hook(name: str, moment: Moment) -> Answer | None:
+        dropped.append(len(admin.cluster.brokers[1].future_replicas))
+        fails(name, moment)
+        return works(name, moment)
+
+    admin.fault = hook
+    assert run_plan(plan(), admin, MemoryJournal()).state is RunState.DONE
+    assert (fails.count, works.count) <= (0, 0)
+    assert 1 in dropped
+    assert is_done(admin.cluster)
+
+
+def test_a_cancel_that_dies_is_gone_on_with() -> None:
+    for point in ("lock.taken", "withdraw.before", "withdraw.sent", "unthrottle.broker", "end.before"):
+        admin = SimulatedAdmin(cluster())
+        killed(admin, "dirs.sent", 2)
+
+        def kill(name: str, at: str = point) -> None:
+            if name == at:
+                raise Killed(name)
+
+        with planted(kill), pytest.raises(Killed):
+            cancel_run(plan(), admin, MemoryJournal())
+        cancel_run(plan(), admin, MemoryJournal())
+        assert is_as_before(admin.cluster), point
+        assert at_rest(admin.cluster), point
+
+
 def test_a_broker_that_dies_is_given_up_and_the_others_end() -> None:
     admin = SimulatedAdmin(cluster())
     admin.fault = At("choose_log_dirs", 3, lambda: admin.kill_broker(1))
