@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from reconciler.apply.dir_moves import (
     DirPlace,
     DirState,
+    copied_inside,
     dir_place,
     found_in,
     left_inside,
@@ -20,6 +21,7 @@ from reconciler.apply.dir_moves import (
 )
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import PlanPaths
+from reconciler.apply.slowness import crawl, stalled
 from reconciler.apply.stage_memory import CHANCE, DEAD, StageMemory, bad_disks_of
 from reconciler.apply.steps import (
     ATTEMPTS,
@@ -37,7 +39,6 @@ from reconciler.model.admission import Copy, Slots
 from reconciler.model.move import DirMove
 from reconciler.model.problem import Problem
 from reconciler.model.stage import LogDirsStage
-from reconciler.model.words import named_some
 
 OFFLINE = timedelta(seconds=10)
 """How long a log dir may be offline before the moves that it keeps from their end are given up."""
@@ -58,6 +59,7 @@ def note_dirs(stage: LogDirsStage, observed: Observed, memory: StageMemory, now:
         history.state is not memory.dir_history(m).state for m in watched for history in [dirs[m.replica]]
     )
     has_progressed = bool(nearer) or has_new_state
+    copied = sum(copied_inside(move, observed) for move in watched)
     dead = observed.dead_of({move.broker for move in stage.moves})
     told = {broker: log_dirs_of(observed, broker) for broker in {move.broker for move in stage.moves} - {*dead}}
     return replace(
@@ -69,6 +71,8 @@ def note_dirs(stage: LogDirsStage, observed: Observed, memory: StageMemory, now:
         bad_disks=bad_disks_of(memory.bad_disks, {broker: found for broker, found in told.items() if found}, now),
         least_lag={**memory.least_lag, **nearer},
         progressed_at=now if has_progressed else memory.progressed_at,
+        copied_bytes=copied,
+        copied_when_progressed=max(copied, memory.copied_bytes) if has_progressed else memory.copied_when_progressed,
         polls=0 if has_progressed else memory.polls + 1,
     )
 
@@ -91,7 +95,8 @@ def next_dir_step(
     unfinished = [move for move in watched if memory.dir_history(move).state is not DirState.DONE]
     if not unfinished:
         return _end(stage, memory)
-    stuck = _stalled(paths, stage, unfinished, memory, now)
+    copying = [move for move in unfinished if memory.dir_history(move).state is DirState.IN_FLIGHT]
+    stuck = stalled(paths, stage, unfinished, memory, now) or crawl(stage, copying, memory, now)
     if stuck is not None:
         return stuck
     # The rate goes on before the choice, so that nothing is copied unthrottled.
@@ -173,14 +178,3 @@ def _conflict(paths: PlanPaths, move: DirMove, observed: Observed) -> Problem:
         return Problem("KR701", f"{text}; {paths.again} to go on")
     text = f"{move}: expected in {move.from_dir} or {move.to_dir}, found in {found_in(move, observed)}"
     return Problem("KR701", f"{text}; somebody else changes it, so it was left alone: agree with them, and plan again")
-
-
-def _stalled(
-    paths: PlanPaths, stage: LogDirsStage, unfinished: Sequence[DirMove], memory: StageMemory, now: datetime
-) -> FailRun | None:
-    seconds = paths.plan.timeout_seconds
-    if now - memory.progressed_at < timedelta(seconds=seconds):
-        return None
-    text = f"stage {stage.number} made no progress for {seconds} s: {named_some(map(str, unfinished))}"
-    hint = f"see that their brokers, disks and throttle (moves.throttle) let data through, then {paths.again}"
-    return FailRun(Problem("KR702", f"{text}; {hint}"))

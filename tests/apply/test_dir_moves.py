@@ -533,6 +533,23 @@ def test_no_progress_for_the_time_out_ends_the_run() -> None:
     assert at_rest(admin.cluster)
 
 
+def test_a_throttle_below_what_is_written_is_told_of() -> None:
+    admin = SimulatedAdmin(cluster())
+    told: list[str] = []
+    last = [admin.clock.now()]
+
+    def write(name: str, moment: Moment) -> None:
+        if name == "disks" and moment is Moment.BEFORE and not told:
+            seconds, last[0] = (admin.clock.now() - last[0]).total_seconds(), admin.clock.now()
+            for number in NUMBERS:
+                admin.produce(TopicPartition("orders", number), size=round(seconds * MB))
+
+    admin.fault = write
+    run_plan(plan(MB), admin, MemoryJournal(), notify=told.append)
+    assert "came no closer to the end in 300 s although data arrives: the throttle of 1000000 bytes a second" in told[0]
+    assert is_done(admin.cluster)
+
+
 def test_a_lost_answer_is_looked_after() -> None:
     for moment in Moment:
         admin = SimulatedAdmin(cluster())
