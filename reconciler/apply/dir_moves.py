@@ -16,7 +16,6 @@ from reconciler.model.move import DirMove
 from reconciler.model.problem import Problem
 from reconciler.model.stage import LogDirsStage
 from reconciler.model.tally import Standing
-from reconciler.model.topic_partition import TopicPartition
 
 UNCLEAR = timedelta(seconds=5)
 """How long a replica may look as if somebody else moved it before that is believed: the swap is no single step."""
@@ -124,17 +123,12 @@ _STANDING = {
     DirPlace.GONE: Standing.FOREIGN,
     DirPlace.TURNED: Standing.FOREIGN,
 }
-_WORST_FIRST = (Standing.FOREIGN, Standing.IN_FLIGHT, Standing.LEFT, Standing.DONE)
 
 
-def dir_standings(stage: LogDirsStage, observed: Observed) -> Mapping[TopicPartition, Standing]:
-    """Return where the moves of a stage stand: of a partition with several, the one that is furthest from done."""
-    found: dict[TopicPartition, Standing] = {}
-    for move in stage.moves:
-        standing = _STANDING.get(dir_place(move, observed), Standing.LEFT)
-        known = found.get(move.topic_partition, standing)
-        found[move.topic_partition] = min(standing, known, key=_WORST_FIRST.index)
-    return found
+def dir_standing(move: DirMove, observed: Observed, *, is_withdrawn: bool = False) -> Standing:
+    """Return where a move between log dirs stands; what the broker does not tell of counts as to do."""
+    standing = _STANDING.get(dir_place(move, observed), Standing.LEFT)
+    return Standing.TAKEN_BACK if is_withdrawn and standing is Standing.LEFT else standing
 
 
 def are_dirs_done(stage: LogDirsStage, observed: Observed) -> bool:

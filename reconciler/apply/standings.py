@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import assert_never
 
-from reconciler.apply.dir_moves import DirPlace, are_dirs_done, dir_moves_under_way, dir_place, dir_standings
+from reconciler.apply.dir_moves import DirPlace, are_dirs_done, dir_moves_under_way, dir_place, dir_standing
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.throttles import wanted_rates
@@ -27,12 +27,15 @@ def tally(paths: PlanPaths, observed: Observed, withdrawn: Collection[TopicParti
         stages[stage.number] = {
             key: _move_standing(link, *fronts[key], is_withdrawn=key in withdrawn) for key, link in links.items()
         }
-    for inside in [one for one in paths.plan.stages if isinstance(one, LogDirsStage)]:
-        stages[inside.number] = {
-            key: Standing.TAKEN_BACK if one is Standing.LEFT and key in withdrawn else one
-            for key, one in dir_standings(inside, observed).items()
-        }
-    return Tally(dict(sorted(stages.items())))
+    inside = {
+        stage.number: tuple(
+            (move.topic_partition, dir_standing(move, observed, is_withdrawn=move.topic_partition in withdrawn))
+            for move in stage.moves
+        )
+        for stage in paths.plan.stages
+        if isinstance(stage, LogDirsStage)
+    }
+    return Tally(stages, inside)
 
 
 def _front(paths: PlanPaths, key: TopicPartition, observed: Observed, made: Collection[str]) -> tuple[int, Standing]:

@@ -126,7 +126,7 @@ def test_every_replica_ends_in_the_log_dir_that_the_plan_names(rate: int | None)
     assert {key: one.replicas for key, one in admin.cluster.partitions()} == {
         key: one.replicas for key, one in cluster().partitions()
     }
-    assert str(result.tally) == "all 4 moves done"
+    assert str(result.tally) == "all 8 moves done"
     writes = admin.writes
     run_plan(plan(rate), admin, MemoryJournal())
     assert admin.writes == writes
@@ -335,7 +335,8 @@ def test_status_shows_what_is_copied_inside_brokers() -> None:
     assert status.eta_seconds == (4 * SIZE - 2 * RATE) / (2 * RATE)
     assert [str(move) for move in moves_in_flight(plan(), admin)] == [str(one.move) for one in status.dir_moves]
     assert status.tally is not None
-    assert status.tally.counts[Standing.IN_FLIGHT] == 2
+    assert status.tally.counts[Standing.IN_FLIGHT] == 4
+    assert str(status.tally) == "8 moves: 4 in flight (orders-0, orders-1), 4 to do (orders-2, orders-3)"
 
 
 def test_a_dry_run_tells_each_move() -> None:
