@@ -120,6 +120,11 @@ class Broker:
         return self.configs.get(key, self.settings.get(key))
 
     @property
+    def sized_dirs(self) -> tuple[LogDir, ...]:
+        """Its log dirs of which size and free bytes are known: an offline one tells neither."""
+        return tuple(one for one in self.log_dirs if one.total_bytes is not None and one.usable_bytes is not None)
+
+    @property
     def is_cordoned(self) -> bool:
         """Whether all its log dirs are cordoned (KIP-1066), so that Kafka itself gives it no new replica."""
         is_told = bool(self.log_dirs) and len(self.cordoned_dirs) == len(self.log_dirs)

@@ -72,6 +72,7 @@ class DirMove:
     reason: Annotated[Reason, "logDirs for a balance, draining for a log dir that is declared draining."]
     at: Annotated[Location | None, "File and line that ask for it."] = None
     is_size_known: Annotated[bool, "False: the size is not known, and bytes is a lower bound; not there: true."] = True
+    replicas: Annotated[Ids, "The partition's ordered replicas meanwhile."] = ()
 
     @property
     def replica(self) -> tuple[TopicPartition, int]:

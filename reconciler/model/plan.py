@@ -299,6 +299,12 @@ class Plan:
         Key("summary/leastSeconds"),
         "How long the busiest broker's bytes, in or out, take at the throttle, however stages are packed.",
     ] = None
+    least_dir_bytes: Annotated[
+        int | None,
+        Key("summary/logDirBytesLowerBound"),
+        "What moves between log dirs copy at least in any plan that comes as near to limits and balance; not there: "
+        "nothing moves between them.",
+    ] = None
     log_dirs: Annotated[
         Mapping[int, tuple[LogDirUse, ...]],
         "Broker to its log dirs, where it has several and tells what lies in each.",
@@ -337,6 +343,15 @@ class Plan:
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
         return not self.stages
+
+    @property
+    def new_log_dirs(self) -> Mapping[TopicPartition, Mapping[int, str]]:
+        """The log dir of each new replica on brokers with several, as asked for or as Kafka is taken to choose."""
+        found = {key: dict(dirs) for key, dirs in self.predicted_log_dirs.items()}
+        for move in (move for stage in self.stages if isinstance(stage, ReassignStage) for move in stage.moves):
+            if move.log_dirs:
+                found.setdefault(move.topic_partition, {}).update(move.log_dirs)
+        return found
 
     @property
     def drift(self) -> tuple[Problem, ...]:

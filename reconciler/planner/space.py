@@ -21,7 +21,7 @@ from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.model.desired import Balance, Off
 from reconciler.model.disk_space import Space, bytes_held, capacity
 from reconciler.model.table_maker import table_of
-from reconciler.planner.cheapest_sets import bounds_of
+from reconciler.planner.cheapest_sets import LARGEST, bounds_of
 from reconciler.planner.costs import Cost, is_at
 from reconciler.planner.objectives import CountTargets, asked_of_replicas, weights
 from reconciler.planner.placement_task import PlacementTask
@@ -32,7 +32,7 @@ MOST_CHOICES = 40_000
 """Choices of one search: where there are more, the rows that matter to crowded disks are looked at alone."""
 STEPS, MOST_IN_STEPS = 4, 1_000
 """So many steps are told apart for tight disks, where there are no more choices than that; else one."""
-EFFORT = 30.0
+EFFORT = 10.0
 """CP-SAT's deterministic time, which is counted in steps: about as many seconds."""
 
 
@@ -76,6 +76,19 @@ class Disks:
             if left and min(left) < 0:
                 found.add(column)
         return np.array(sorted(found), dtype=np.int64)
+
+    def left(self, held: Ints) -> Ints:
+        """Return the bytes that are left [brokers] once a table holds; where no disk is watched, without end."""
+        table = np.concatenate([held, self.fixed], axis=1)
+        brokers = 1 + int(max(table.max(initial=0), self.present.max(initial=0), self.broker.max(initial=0)))
+        left = np.full(brokers, LARGEST)
+        left[self.broker] = 0
+        np.add.at(left, self.broker, self.allowed - self.used)
+        is_left = ~is_at(self.present, table) & (self.lies >= 0)
+        np.add.at(left, self.broker[self.lies[is_left]], self.own[is_left])
+        row, seat = np.nonzero((table >= 0) & ~is_at(table, self.present))
+        np.subtract.at(left, table[row, seat], self.arriving[row])
+        return left
 
 
 def disks_of(task: PlacementTask, observed: Cluster, space: Space) -> Disks:
@@ -164,12 +177,13 @@ def _nearest(
     if face is None:
         return None
     free = _free(face)
-    rows = np.flatnonzero(free.any(axis=1))
-    if not len(rows):
-        return None
     if free.sum() > MOST_CHOICES:
-        rows = _that_matter(disks, face, free, table, crowded)
-    return _Search(disks, face, free, table, rows).found(goals)
+        table = _traded(disks, face, free, table)
+        crowded = np.union1d(disks.crowded(table), disks.broker[disks.is_tight])
+        if not len(crowded):
+            return table
+        free = _that_matter(disks, face, free, table, crowded)
+    return _Search(disks, face, free, table).found(goals) if free.any() else None
 
 
 def _free(face: Standing) -> Bools:
@@ -181,35 +195,80 @@ def _free(face: Standing) -> Bools:
     return free
 
 
-def _that_matter(disks: Disks, face: Standing, free: Bools, table: Ints, crowded: Ints) -> Ints:
-    """Return the rows on crowded brokers, the largest first, then others by turns the smallest and largest."""
-    size = disks.arriving[face.number]
-    now = table[face.number]
-    is_there = np.isin(now, crowded).any(axis=1) & free.any(axis=1)
-    first = np.flatnonzero(is_there)
-    first = first[np.argsort(-size[first], kind="stable")]
-    others = np.flatnonzero(~is_there & free[:, crowded].any(axis=1))
-    others = others[np.argsort(size[others], kind="stable")]
-    mixed = np.empty_like(others)
-    mixed[::2], mixed[1::2] = others[: len(mixed[::2])], others[::-1][: len(mixed[1::2])]
-    half = np.concatenate([first[: max(1, len(first) // 2)], mixed, first[max(1, len(first) // 2) :]])
-    return np.sort(half[np.cumsum(free[half].sum(axis=1)) <= MOST_CHOICES])
+def _traded(disks: Disks, face: Standing, free: Bools, table: Ints) -> Ints:
+    """Return the table with new replicas of crowded brokers traded for smaller ones of others of the rack.
+
+    Counts and copies stay what they are, so this is as good a table; the largest go first, each for the smallest.
+    """
+    number, rack, table = face.number, face.demand.rules.rack, table.copy(order="F")
+    row, seat = np.nonzero((table[number] >= 0) & ~is_at(table[number], disks.present[number]))
+    where, size = table[number[row], seat], disks.arriving[number[row]]
+    may_go = free[row, where]
+    row, seat, where, size = row[may_go], seat[may_go], where[may_go], size[may_go]
+    left = disks.left(table)
+    for broker in np.flatnonzero(left < 0)[np.argsort(left[left < 0], kind="stable")].tolist():
+        mine = np.flatnonzero(where == broker)
+        for large in mine[np.argsort(-size[mine], kind="stable")].tolist():
+            if left[broker] >= 0:
+                break
+            other = where
+            is_fine = (
+                np.asarray(rack[other] == rack[broker])
+                & (other != broker)
+                & free[row, broker]
+                & free[row[large], other]
+            )
+            is_fine &= (size < size[large]) & (left[other] >= size[large] - size)
+            is_fine &= ~(table[number[row]] == broker).any(axis=1) & ~np.isin(other, table[number[row[large]]])
+            small = np.flatnonzero(is_fine)
+            if len(small):
+                one = int(small[np.argmin(size[small])])
+                there, gained = int(where[one]), int(size[large] - size[one])
+                table[number[row[large]], seat[large]], table[number[row[one]], seat[one]] = there, broker
+                where[large], where[one] = there, broker
+                left[broker] += gained
+                left[there] -= gained
+    return table
+
+
+def _that_matter(disks: Disks, face: Standing, free: Bools, table: Ints, crowded: Ints) -> Bools:
+    """Return the free choices that matter to crowded brokers.
+
+    All those of rows that come to them, the largest first; of others, the smallest first, whether they come instead;
+    and of rows that are there, the smallest first, whether they go to make room.
+    """
+    size, now, present = (each[face.number] for each in (disks.arriving, table, disks.present))
+    instead = np.zeros_like(free)
+    instead[:, crowded] = True
+    for held in (*now.T, *present.T):
+        row = np.flatnonzero(held >= 0)
+        instead[row, held[row]] = True
+    comes = np.asarray((np.isin(now, crowded) & ~is_at(now, present)).any(axis=1))
+    some = np.where(comes[:, None], free, free & instead)
+    is_there = np.isin(present, crowded).any(axis=1) & ~comes
+    some[is_there] = free[is_there]
+    many = some.sum(axis=1)
+    order = np.lexsort((np.where(comes, -size, size), is_there, ~comes))
+    picked = np.zeros_like(comes)
+    picked[order[np.cumsum(many[order]) <= MOST_CHOICES]] = True
+    picked &= some[:, crowded].any(axis=1)
+    return np.asarray(some & picked[:, None])
 
 
 class _Search:
     """An integer program over some rows of a face; the others stay as the table has them."""
 
-    def __init__(self, disks: Disks, face: Standing, free: Bools, table: Ints, rows: Ints) -> None:
+    def __init__(self, disks: Disks, face: Standing, free: Bools, table: Ints) -> None:
         """Take the rules and counts of the face, and the disks."""
         self._disks, self._face, self._table = disks, face, table
-        self._rows, self._free = rows, free
+        self._rows, self._free = np.flatnonzero(free.any(axis=1)), free
         self._model = cp_model.CpModel()
         self._now = np.zeros(free.shape, dtype=np.bool_)
         row, seat = np.nonzero(table[face.number] >= 0)
         self._now[row, table[face.number[row], seat]] = True
         self._takes = {
             (row, column): self._model.new_bool_var("")
-            for row in rows.tolist()
+            for row in self._rows.tolist()
             for column in np.flatnonzero(free[row]).tolist()
         }
         self._keep_rules()

@@ -21,6 +21,7 @@ from reconciler.render.facts import (
     estimate,
     is_size_known,
     kept_at_every_stage,
+    least_inside,
     least_movement,
     over_least,
     place,
@@ -204,10 +205,9 @@ def _data(rows: Sequence[Row]) -> str:
 
 def _facts(reviewed: Plan) -> list[str]:
     """Return what it costs, in a table of two columns."""
-    summary = reviewed.summary
     facts = {
         "**Copied**": _copied(reviewed),
-        "**Inside brokers**": between_log_dirs(summary.dir_moves, summary.dir_bytes) if summary.dir_moves else "",
+        "**Inside brokers**": _inside(reviewed),
         "**Time**": _time(reviewed),
         "**Stages**": _stages(reviewed),
         "**Leaders**": _leaders(reviewed),
@@ -223,6 +223,13 @@ def _copied(reviewed: Plan) -> str:
         return "nothing"
     where = f"{counted(summary.replica_moves, 'replica')} of {counted(_copied_partitions(reviewed), 'partition')}"
     return f"{size(summary.bytes)}, {where}; {claim}" if claim else f"{size(summary.bytes)}, {where}"
+
+
+def _inside(reviewed: Plan) -> str:
+    summary = reviewed.summary
+    if not summary.dir_moves:
+        return ""
+    return "; ".join(filter(None, (between_log_dirs(summary.dir_moves, summary.dir_bytes), least_inside(reviewed))))
 
 
 def _copied_partitions(reviewed: Plan) -> int:

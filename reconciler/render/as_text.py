@@ -21,6 +21,7 @@ from reconciler.render.facts import (
     differences_stay,
     estimate,
     kept_at_every_stage,
+    least_inside,
     least_movement,
     over_least,
     place,
@@ -128,7 +129,8 @@ def totals(reviewed: Plan) -> str:
     if summary.elections:
         parts.append(counted(summary.elections, "election"))
     if summary.dir_moves:
-        parts.append(between_log_dirs(summary.dir_moves, summary.dir_bytes))
+        inside, claim = between_log_dirs(summary.dir_moves, summary.dir_bytes), least_inside(reviewed)
+        parts.append(f"{inside} ({claim})" if claim else inside)
     parts.append(counted(summary.stages, "stage"))
     if summary.bytes or summary.dir_bytes:
         parts.append(" ".join(filter(None, (estimate(summary.estimated_seconds), throttle(reviewed)))))

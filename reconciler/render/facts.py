@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from reconciler.model.move import DirMove, Move
-from reconciler.model.plan import BrokerShare, Plan, TieredBytes
+from reconciler.model.plan import BrokerShare, Plan, TieredBytes, gap_percent
 from reconciler.model.problem import Location, Problem
 from reconciler.model.stage import CopyingStage, ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.starting import Start
@@ -167,6 +167,14 @@ def between_log_dirs(moves: int, copied: int) -> str:
     """Return how much moves inside brokers: `3 replicas between log dirs, 40.0 GiB inside their brokers`."""
     where = "its broker" if moves == 1 else "their brokers"
     return f"{counted(moves, 'replica')} between log dirs, {size(copied)} inside {where}"
+
+
+def least_inside(plan: Plan) -> str:
+    """Return what is known of plans that copy less inside brokers; empty where nothing is copied there."""
+    least, copied = plan.least_dir_bytes, plan.summary.dir_bytes
+    if least is None or not copied:
+        return ""
+    return "no plan can copy less there" if least >= copied else could_be_saved(gap_percent(copied, least))
 
 
 def action_count(stages: Iterable[Stage]) -> int:

@@ -123,6 +123,10 @@ def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str 
     rows += [_field_row(each, arrow, costs) for each in fields if each.topic not in told]
     rows += _broken_rows(found.every_broken_rule, arrow)
     rows += [
+        Row("~", f"broker {each.broker}", f"log dir {each.log_dir}: {each.detail}", "", "log dirs", at=each.at)
+        for each in found.log_dirs
+    ]
+    rows += [
         Row("~", str(each.topic_partition), f"leader {arrow} {each.leader}, the preferred one", "", LEADERS_ONLY)
         for each in found.elections
     ]

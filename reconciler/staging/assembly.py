@@ -18,7 +18,7 @@ from reconciler.model.columns import Ints
 from reconciler.model.config_rule import version_of
 from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.disk_space import capacity
-from reconciler.model.move import Move
+from reconciler.model.move import DirMove, Move
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
 from reconciler.model.problem import Problem
@@ -44,15 +44,18 @@ def assemble(
     balance_after: Mapping[int, BrokerShare],
     warnings: Sequence[Problem] = (),
     violations: Sequence[Problem] = (),
+    least_dir_bytes: int | None = None,
 ) -> Plan:
     """Return the plan without its id; `warnings` and `violations` are others', placed before the stages' own."""
     served, touched = tuple(served_moves(staging.stages, observed)), tuple(_touched(staging.stages))
+    inside = [move for stage in staging.stages if isinstance(stage, LogDirsStage) for move in stage.moves]
     topics = frozenset(topic_partition.topic for topic_partition in touched)
+    changed = topics | {move.topic_partition.topic for move in inside}
     return Plan(
         cluster_name=desired.cluster.name,
         cluster_id=observed.cluster_id,
         source=source,
-        brokers_alive=_brokers_needed(served),
+        brokers_alive=_brokers_needed(served, inside),
         topic_changes=staging.topic_changes,
         stages=staging.stages,
         rollback=_rollback(touched, topics, observed, _leases(staging.stages)),
@@ -69,7 +72,8 @@ def assemble(
         per_broker=desired.cluster.moves.per_broker,
         timeout_seconds=desired.cluster.moves.timeout_seconds,
         least_seconds=busiest_broker_seconds(served, desired.cluster.moves),
-        topic_ids=_topic_ids(staging.topic_changes, topics | _inside(staging.stages), observed),
+        least_dir_bytes=least_dir_bytes if any(isinstance(one, LogDirsStage) for one in staging.stages) else None,
+        topic_ids=_topic_ids(staging.topic_changes, changed, observed),
         cordoned=_cordoned(staging.stages, observed, desired),
     )
 
@@ -96,9 +100,9 @@ def _knows_cordons(broker: Broker, observed: Cluster) -> bool:
     return (version_of(observed.kafka_version) or (0, 0)) >= CORDONS_SINCE
 
 
-def _brokers_needed(served: Iterable[tuple[Move, int | None]]) -> tuple[int, ...]:
+def _brokers_needed(served: Iterable[tuple[Move, int | None]], inside: Iterable[DirMove]) -> tuple[int, ...]:
     """Return the brokers without which a copy could not end: all that a copying move ends on, and its source."""
-    needed: set[int] = set()
+    needed = {move.broker for move in inside}
     for move, source in served:
         if move.added:
             needed.update(move.to_replicas)
@@ -127,12 +131,6 @@ def _rollback(
         topic_throttles=_only_set(found, TOPIC_THROTTLES),
         broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, leases),
     )
-
-
-def _inside(stages: Sequence[Stage]) -> frozenset[str]:
-    """Return the topics of which replicas move between log dirs."""
-    inside = (stage.moves for stage in stages if isinstance(stage, LogDirsStage))
-    return frozenset(move.topic_partition.topic for moves in inside for move in moves)
 
 
 def _leases(stages: Sequence[Stage]) -> tuple[str, ...]:

@@ -3,15 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, takewhile
 
 from reconciler.model.cluster import Cluster, LogDir
 from reconciler.model.desired import MovePolicy
 from reconciler.model.move import DirMove, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem
-from reconciler.model.stage import CopyingStage, LogDirsStage, Stage
+from reconciler.model.stage import LogDirsStage, ReassignStage, Stage
 from reconciler.model.words import size
+from reconciler.staging.dir_stages import dir_stages
 from reconciler.staging.problems import warning
 
 
@@ -80,18 +81,10 @@ def with_dirs_back(
     undone: Plan, stages: Sequence[Stage], moves: Sequence[DirMove], policy: MovePolicy
 ) -> tuple[Stage, ...]:
     """Return the stages with these moves beside them, in the order that turns the undone plan's round."""
-    most = policy.per_stage
-    inside = [_stage(moves[start : start + most], policy) for start in range(0, len(moves), most)]
     # What went between log dirs before anything else moved made room for it: it goes back after that.
-    first = next((stage for stage in undone.stages if isinstance(stage, CopyingStage)), None)
-    ordered = [*stages, *inside] if isinstance(first, LogDirsStage) else [*inside, *stages]
+    first = takewhile(lambda stage: not isinstance(stage, ReassignStage), undone.stages)
+    made_room = {move.replica for stage in first if isinstance(stage, LogDirsStage) for move in stage.moves}
+    late = [move for move in moves if move.replica in made_room]
+    early = [move for move in moves if move.replica not in made_room]
+    ordered = (*dir_stages([early], policy), *stages, *dir_stages([late], policy))
     return tuple(replace(stage, number=number) for number, stage in enumerate(ordered, start=1))
-
-
-def _stage(moves: Sequence[DirMove], policy: MovePolicy) -> LogDirsStage:
-    copied: Counter[int] = Counter()
-    for move in moves:
-        copied[move.broker] += move.bytes
-    rate = policy.throttle_bytes_per_second
-    seconds = -(-max(copied.values(), default=0) // rate) if rate else 0
-    return LogDirsStage(1, tuple(moves), rate, seconds)

@@ -615,7 +615,8 @@ def test_a_rollback_takes_every_replica_back_and_then_there_is_nothing_to_undo()
     assert back.left == ()
     (stage,) = back.plan.stages
     assert isinstance(stage, LogDirsStage)
-    assert (stage.throttle_bytes_per_second, stage.estimated_seconds) == (RATE, 4 * SIZE // RATE)
+    assert stage.throttle_bytes_per_second == RATE
+    assert stage.estimated_seconds >= 4 * SIZE // RATE
     assert back.plan.rollback.broker_throttles == {2: {KEY: OWN}}
     assert back.plan.topic_ids == {"orders": "id-of-orders"}
     run_plan(back.plan, admin, MemoryJournal())

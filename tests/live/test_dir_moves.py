@@ -134,6 +134,26 @@ def test_a_run_that_died_is_cancelled_elsewhere_and_a_finished_one_is_rolled_bac
     tally.accepted("log dir rolled back", checker, delivery)
 
 
+def test_a_disk_that_is_declared_draining_is_empty_after_a_plan_and_its_run(folder: LiveFolder, tally: Tally) -> None:
+    kafka = folder.kafka
+    first, second = (str(path) for path in kafka.log_dirs(EMPTIED))
+    folder.moves, folder.brokers = "throttle: 1MB/s", f"{{id: {EMPTIED}, logDirs: [{{path: {first}, state: draining}}]}}"
+    plan = folder.plan("drain", {INSIDE: LISTS}, config="min.insync.replicas: 2")
+    moved = replicas_in(first)
+    assert moved
+    checker = Checker(kafka, INSIDE)
+    with Delivery(kafka.bootstrap, INSIDE, len(LISTS)) as delivery:
+        folder.kill("dirs.recorded", "apply", plan, "--yes")
+        bury(kafka.bootstrap)
+        kafka.kill(EMPTIED)
+        kafka.start(EMPTIED)
+        folder.run("apply", plan, "--yes")
+    assert replicas_in(first) == set()
+    assert moved <= replicas_in(second)
+    checker.finished(folder.path, plan, delivery)
+    tally.accepted("log dir drained", checker, delivery)
+
+
 def in_flight(moves: tuple[DirMove, ...]) -> set[str]:
     """Return the folders that copies are made in."""
     return {name for name in replicas_in(moves[0].to_dir) if name.endswith("-future")}

@@ -12,11 +12,13 @@ NOWHERE = -1
 class DirTask:
     """The log dirs of a broker that may take replicas, and the replicas that lie, or are to lie, in one of them.
 
-    By log dir: `allowed` bytes at most by `limits.diskUse`, `low` and `high` the band that the balance asks for, and
-    `fixed` bytes that nothing moves. By replica: `size` in bytes, and `home`, the log dir that it lies in, or NOWHERE.
+    By log dir: its `total` bytes, those `allowed` by `limits.diskUse`, `low` and `high` the band that the balance asks
+    for, and `fixed` bytes that nothing moves. By replica: `size` in bytes, and `home`, the log dir that it lies in, or
+    NOWHERE.
     `is_free`: replicas with a home may leave it.
     """
 
+    total: tuple[int, ...]
     allowed: tuple[int, ...]
     low: tuple[int, ...]
     high: tuple[int, ...]
@@ -42,6 +44,7 @@ class DirTask:
         """Return what these places cost."""
         used = self.used(dirs)
         return Cost(
+            sum(max(0, held - total) for held, total in zip(used, self.total, strict=True)),
             sum(max(0, held - most) for held, most in zip(used, self.allowed, strict=True)),
             sum(max(0, low - held, held - high) for held, low, high in zip(used, self.low, self.high, strict=True)),
             sum(size for size, home, at in zip(self.size, self.home, dirs, strict=True) if NOWHERE != home != at),
@@ -49,8 +52,9 @@ class DirTask:
 
 
 class Cost(NamedTuple):
-    """Bytes over what is allowed, bytes outside of the bands, and bytes moved: the first counts most."""
+    """Bytes that no log dir has room for, over what is allowed, outside of the bands, and moved: the first is worst."""
 
+    overflow: int
     excess: int
     outside: int
     moved: int

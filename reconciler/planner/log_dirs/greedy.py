@@ -37,10 +37,11 @@ class Greedy:
     def _settle(self, number: int) -> None:
         size = self._task.size[number]
 
-        def badness(place: int) -> tuple[int, int, int, int]:
+        def badness(place: int) -> tuple[int, ...]:
             end = self._used[place] + size
             missing = self._task.low[place] - self._used[place]
             return (
+                max(0, end - self._task.total[place]),
                 max(0, end - self._task.allowed[place]),
                 max(0, end - self._most[place]),
                 -max(0, missing),
@@ -85,11 +86,12 @@ class Greedy:
         found = {bisect_left(there, (max(0, size), NOWHERE)) + step for size in wanted for step in (-1, 0)}
         return [there[place][1] for place in sorted(found) if donor != taker and 0 <= place < len(there)]
 
-    def _broken(self, donor: int, taker: int, number: int | None) -> tuple[int, int]:
+    def _broken(self, donor: int, taker: int, number: int | None) -> tuple[int, ...]:
         """Return by how much these two log dirs break limits and bands, once that replica has moved."""
         task, size = self._task, 0 if number is None else self._task.size[number]
         pairs = ((donor, self._used[donor] - size), (taker, self._used[taker] + size))
         return (
+            sum(max(0, held - task.total[place]) for place, held in pairs),
             sum(max(0, held - task.allowed[place]) for place, held in pairs),
             sum(max(0, task.low[place] - held, held - task.high[place]) for place, held in pairs),
         )
@@ -104,7 +106,7 @@ class Greedy:
     def _return(self, number: int) -> None:
         """Take a move back that is no longer needed."""
         home, place, size = self._task.home[number], self._dirs[number], self._task.size[number]
-        if NOWHERE == home or home == place:
+        if home in {NOWHERE, place}:
             return
         if self._used[place] - size >= self._task.low[place] and self._used[home] + size <= self._most[home]:
             self._dirs[number] = home
@@ -116,7 +118,7 @@ class Greedy:
         return sorted(others, key=lambda one: (self._used[one] - self._most[one], one))
 
     def _moved_some(self, donor: int, taker: int, needed: int) -> bool:
-        """Move the largest replica that is at most what is needed, else the smallest that is more; if both keep bounds."""
+        """Move the largest replica that is at most what is needed, else the smallest that is more; bounds are kept."""
         there = self._there[donor]
         room = min(self._most[taker] - self._used[taker], self._used[donor] - self._task.low[donor])
         last = bisect_right(there, (min(needed, room), len(self._dirs)))

@@ -9,13 +9,13 @@ FEW, MOST_NODES = 16, 30_000
 """Of so few replicas the optimum is looked for to the byte, in so many steps at the most."""
 MOST_CHOICES = 2000
 """Replicas times log dirs up to which the solver is asked; beyond, greedy choices and their bound stand."""
-CLOSE = 1000
+CLOSE = 300
 """Of many replicas a gap of one part in so many is good enough: no more than that is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """The log dir of each replica. `least`: no places that are as good for the limits and the bands move fewer bytes."""
+    """The log dir of each replica. `least`: no places that are as good for limits and bands move fewer bytes."""
 
     dirs: tuple[int, ...]
     cost: Cost
@@ -108,14 +108,15 @@ class _Branches:
     def _bound(self, moved: int, left: int) -> Cost:
         """Return what all ways on from here cost at least."""
         task, used = self._task, self._used
+        overflow = sum(max(0, held - total) for held, total in zip(used, task.total, strict=True))
         excess = sum(max(0, held - most) for held, most in zip(used, task.allowed, strict=True))
         above = sum(max(0, held - high) for held, high in zip(used, task.high, strict=True))
         below = sum(max(0, low - held) for held, low in zip(used, task.low, strict=True))
-        return Cost(excess, above + max(0, below - left), moved)
+        return Cost(overflow, excess, above + max(0, below - left), moved)
 
 
 def _searched(task: DirTask, found: Solved, work: float) -> Solved:
-    """Return places that keep all limits and bands, with fewer bytes moved if so much work finds them, and the bound."""
+    """Return places that keep limits and bands, with fewer bytes moved if so much work finds them, and the bound."""
     from ortools.sat.python import cp_model  # a third of a second, and few plans need it
 
     model, places = cp_model.CpModel(), range(len(task.fixed))
