@@ -74,6 +74,14 @@ class DirMove:
     is_size_known: Annotated[bool, "False: the size is not known, and bytes is a lower bound; not there: true."] = True
     replicas: Annotated[Ids, "The partition's ordered replicas meanwhile."] = ()
 
+    @property
+    def replica(self) -> tuple[TopicPartition, int]:
+        """The replica that moves: its partition and its broker."""
+        return self.topic_partition, self.broker
+
+    def __str__(self) -> str:
+        return f"{self.topic_partition} on broker {self.broker}"
+
 
 @dataclass(frozen=True, slots=True)
 class Election:

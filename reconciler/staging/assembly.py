@@ -6,7 +6,14 @@ from typing import TypeVar
 import numpy as np
 
 from reconciler.model.change import DeleteTopic, TopicChange
-from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES, Broker, Cluster
+from reconciler.model.cluster import (
+    ALTER_LOG_DIRS_RATE,
+    BROKER_LEASES,
+    CORDONED_LOG_DIRS,
+    TOPIC_THROTTLES,
+    Broker,
+    Cluster,
+)
 from reconciler.model.columns import Ints
 from reconciler.model.config_rule import version_of
 from reconciler.model.desired import BrokerState, Desired
@@ -50,7 +57,7 @@ def assemble(
         brokers_alive=_brokers_needed(served, inside),
         topic_changes=staging.topic_changes,
         stages=staging.stages,
-        rollback=_rollback(touched, topics, observed),
+        rollback=_rollback(touched, topics, observed, _leases(staging.stages)),
         proof=proof,
         balance_before=balance_before,
         balance_after=balance_after,
@@ -109,7 +116,9 @@ def _topic_ids(changes: Iterable[TopicChange], moved: frozenset[str], observed: 
     return {name: topic_id for name, topic_id in found if topic_id is not None}
 
 
-def _rollback(touched: Sequence[TopicPartition], topics: frozenset[str], observed: Cluster) -> Rollback:
+def _rollback(
+    touched: Sequence[TopicPartition], topics: frozenset[str], observed: Cluster, leases: Sequence[str]
+) -> Rollback:
     table = table_of(observed)
     rows = np.unique(table.rows_of(touched))
     rows = rows[rows >= 0]
@@ -119,8 +128,14 @@ def _rollback(touched: Sequence[TopicPartition], topics: frozenset[str], observe
     return Rollback(
         assignments=tuple(_restores(rows, table)),
         topic_throttles=_only_set(found, TOPIC_THROTTLES),
-        broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, BROKER_LEASES),
+        broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, leases),
     )
+
+
+def _leases(stages: Sequence[Stage]) -> tuple[str, ...]:
+    """Return the settings of brokers that a run of these stages changes and gives back."""
+    has_dirs = any(isinstance(stage, LogDirsStage) for stage in stages)
+    return tuple(key for key in BROKER_LEASES if has_dirs or key != ALTER_LOG_DIRS_RATE)
 
 
 def _touched(stages: Sequence[Stage]) -> Iterator[TopicPartition]:
