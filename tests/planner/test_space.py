@@ -22,7 +22,7 @@ def _codes(plan: Plan) -> set[str]:
 
 
 @pytest.mark.parametrize("dirs", [1, 2], ids=["one disk a broker", "two disks a broker"])
-@parts("seeds", range(0, 1000, 50), deep=range(1000))
+@parts("seeds", range(0, 1000, 100), deep=range(1000))
 def test_a_plan_keeps_the_limit_wherever_one_can_and_copies_the_least_that_does(seeds: range, dirs: int) -> None:
     seen = Counter[str]()
     for seed in seeds:
@@ -36,7 +36,7 @@ def test_a_plan_keeps_the_limit_wherever_one_can_and_copies_the_least_that_does(
         verdict = prove(plan, case.desired, case.observed)
         assert verdict.is_proved, (seed, verdict.wrong)
         seen["dearer" if plan.proof.value > plan.proof.lower_bound else "kept"] += 1
-    assert min(seen[kind] for kind in ("refused", "kept")) > 5
+    assert min(seen[kind] for kind in ("refused", "kept")) > 2
     assert seen["dearer"] or len(seeds) < 100
 
 
