@@ -165,9 +165,6 @@ class _Search:
             for number in range(bounds.low.shape[1]):
                 some = [entry for entry, own in zip(entries, racks.tolist(), strict=True) if own == number]
                 self._between(self._sum(some), int(bounds.low[row, number]), int(bounds.high[row, number]), len(some))
-            leading = [entry for entry, own in zip(entries, racks, strict=True) if bounds.leading[row, own]]
-            least, most = int(bounds.least_leading[row]), int(bounds.most_leading[row])
-            self._between(self._sum(leading), least, most, len(leading))
 
     def _between(self, expression: cp_model.LinearExprT, low: int, high: int, most: int) -> None:
         if low > 0:

@@ -48,7 +48,7 @@ def _share(ways: Sequence[Way]) -> Fraction:
 
 
 def _over_mean(task: PlacementTask, table: Ints) -> float:
-    counts, capacity = task.base + task.counts(table), task.eligible.capacity
+    counts, capacity = task.base + task.counts(table), task.eligible.capacity["replicas"]
     if not counts.sum():
         return 1.0
     return round(float((counts / capacity).max() * capacity.sum() / counts.sum()), DIGITS)

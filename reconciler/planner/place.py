@@ -10,8 +10,8 @@ from reconciler.model.budget import Budget, Budgeted, CurveReport
 from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, TopicChange
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
-from reconciler.model.desired import Balance, BrokerState, Desired, Off
-from reconciler.model.disk_space import Space
+from reconciler.model.desired import Balance, BrokerState, Desired, DesiredCluster, Off
+from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
@@ -22,18 +22,22 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import size
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.costs import is_at
-from reconciler.planner.leaders import place_leaders
+from reconciler.planner.crowding import crowded_brokers, overfull_brokers
+from reconciler.planner.leaders import Leaders, place_leaders
+from reconciler.planner.load_balance.bands import Caps
+from reconciler.planner.load_balance.limits import above_limits, caps_of, disk_caps, unchecked
 from reconciler.planner.load_balance.measured import Measured, has_loads, measured, refuse_without_loads
+from reconciler.planner.load_balance.task import DISK
 from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
-from reconciler.planner.shares import shares, with_rates
+from reconciler.planner.shares import Shares, shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
 
 _FOR_SETS = ("replicas", "topics", "disk", "network_in", "network_out")
-_FOR_LEADERS = ("leaders", "topics", "network_out")
-_IN_FILE = {"network_in": "networkIn", "network_out": "networkOut"}
+_FOR_LEADERS = ("leaders", "topics", "network_out", "leader_in")
+_IN_FILE = {"network_in": "networkIn", "network_out": "networkOut", "leader_in": "leaderIn"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,7 @@ class Placed:
     balance_before: Mapping[int, BrokerShare]
     balance_after: Mapping[int, BrokerShare]
     grounds: Grounds = field(default_factory=Grounds)
+    violations: tuple[Problem, ...] = ()
     budgeted: Budgeted | None = None  # what it is beside the whole plan, where a budget was given
 
 
@@ -62,8 +67,8 @@ def plan_placement(
     only: Collection[str] | None = None,
     *,
     loads: Loads | None = None,
-    budget: Budget | None = None,
     space: Space | None = None,
+    budget: Budget | None = None,
 ) -> Placed:
     """Return the least movement that keeps every rule and reaches the balance asked for (contract, section 4).
 
@@ -74,44 +79,48 @@ def plan_placement(
     InvalidInput for a budget of what is not known.
     """
     balance = desired.cluster.balance
-    refuse_without_loads(balance, loads)
+    cluster = desired.cluster
+    refuse_without_loads(balance, cluster.limits, loads)
     task, unmoved = _task(desired, observed, rules, changes, only)
-    partitions, budgeted = task.partitions, None
+    partitions, limit_at = task.partitions, cluster.limits.at.get("replicasPerBroker")
     if budget is not None:
         _refuse_unknown("--budget", desired, partitions, needs_throttle=budget.seconds is not None)
-    if has_loads(balance):
-        from reconciler.planner.load_balance.place import placed_with_loads
+    caps = caps_of(cluster, task.eligible.ids)
+    is_loaded = bool(caps) or has_loads(balance) or space is not None
+    carried = _carried(task, unmoved, observed, cluster, loads) if is_loaded else None
+    if carried is not None and space is not None:
+        caps = {**caps, DISK: disk_caps(observed, task.eligible, space, carried.of)}
 
-        carried = _carried(task, unmoved, observed, balance, loads)
-        most = _most_bytes(budget, desired, task) if budget is not None else None
-        sets, leaders, outside = placed_with_loads(task, unmoved, balance, carried.of, budget=most)
-        budgeted = sets.budgeted
-        tightness = (*carried.warnings, *outside)
-        held = _with_fixed(task, sets.held)
+    def reached(chosen: _Chosen) -> tuple[_Target, Shares, Shares]:
+        """Return who is where in the end, and what each broker then carries."""
+        changed = _target(task, _with_fixed(task, chosen.sets.held), chosen.leaders.column)
+        before, after = shares(observed, changed.lists, changes.deleted)
+        if carried is None or loads is None:
+            return changed, before, after
+        has_leader_in = not isinstance(balance.leader_in, Off) or "leaderIn" in cluster.limits.rates
+        with_them = with_rates(before, after, observed, changed.lists, carried.of, has_leader_in=has_leader_in)
+        return changed, *with_them
+
+    if carried is not None and has_loads(balance):
+        chosen = _by_loads(task, unmoved, cluster, carried, caps, budget=budget)
+        changed, before, after = reached(chosen)
     else:
-        if budget is None:
-            sets = place_replicas(task, balance)
-        else:
-            sets = _within(budget, desired, task)
-            budgeted = sets.budgeted
-        if space is not None:
-            from reconciler.planner.space import disks_of, with_room
-
-            roomy = with_room(task, balance, sets, disks_of(task, observed, space))
-            # Within a budget what fits the disks may copy no more than it, and must be bought as well.
-            if roomy is not None and (budgeted is None or _is_as_bought(sets, roomy, budgeted)):
-                sets = roomy
-        held = _with_fixed(task, sets.held)
-        leaders = place_leaders(task, held, balance)
-        is_whole = budgeted is None or budgeted.is_whole
-        tightness = tuple(tightness_warnings(balance, task, sets.held, leaders.column)) if is_whole else ()
-    changed = _target(task, held, leaders.column)
-    target = changed.lists
-    before, after = shares(observed, target, changes.deleted)
-    if has_loads(balance) and loads is not None:
-        before, after = with_rates(before, after, observed, target, carried.of)
-    moves = tuple(_moves(partitions, changed, changes.broken_rules, desired))
-    topic_changes = tuple(_assigned(change, target) for change in changes.topic_changes)
+        chosen, fits = _by_counts(task, cluster, observed, space, budget)
+        changed, before, after = reached(chosen)
+        # What is best by counts stands where it keeps the limits: then it is exact.
+        is_above = (not fits and not (space and space.is_mending)) or (
+            carried is not None and any(above_limits(caps, after, cluster))
+        )
+        if carried is not None and is_above:
+            other = _by_loads(task, unmoved, cluster, carried, caps, budget=budget)
+            kept = [warning for warning in chosen.warnings if warning.code == NO_SPACE]
+            chosen = replace(other, warnings=(*other.warnings, *kept))
+            changed, before, after = reached(chosen)
+    sets, leaders = chosen.sets, chosen.leaders
+    most = task.eligible.most
+    full = frozenset(id_ for id_, share in before.items() if most is not None and share.replicas > most)
+    moves = tuple(_moves(partitions, changed, changes.broken_rules, desired, full))
+    topic_changes = tuple(_assigned(change, changed.lists) for change in changes.topic_changes)
     proof = _with_forced(sets, partitions)
     return Placed(
         moves=moves,
@@ -120,14 +129,64 @@ def plan_placement(
         warnings=(
             *_size_warnings(partitions),
             *_reassigning_warnings(observed),
-            *(_excess_warnings(budgeted) if budgeted is not None else ()),
-            *tightness,
+            *(carried.warnings if carried is not None else ()),
+            *(_excess_warnings(sets.budgeted) if sets.budgeted is not None else ()),
+            *chosen.warnings,
+            *unchecked(cluster, task.eligible.ids),
+            *overfull_brokers(task, limit_at),
         ),
         balance_before=before,
         balance_after=after,
         grounds=grounds_of(desired, observed, rules, topic_changes=topic_changes, task=task, moves=moves),
-        budgeted=budgeted,
+        violations=tuple(above_limits(caps, after, cluster)),
+        budgeted=sets.budgeted,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Who holds and who leads each partition, and what to say of it."""
+
+    sets: ReplicaSets
+    leaders: Leaders
+    warnings: tuple[Problem, ...]
+
+
+def _by_counts(
+    task: PlacementTask, cluster: DesiredCluster, observed: Cluster, space: Space | None, budget: Budget | None
+) -> tuple[_Chosen, bool]:
+    """Return what is best by counts, and whether it fits the disks as far as these are looked at."""
+    sets = place_replicas(task, cluster.balance) if budget is None else _within(budget, cluster, task)
+    budgeted, told, fits, is_yielding = sets.budgeted, list[Problem](), True, False
+    if space is not None:
+        from reconciler.planner.space import disks_of, with_room
+
+        roomy = with_room(task, cluster.balance, sets, disks_of(task, observed, space))
+        # Within a budget what fits the disks may copy no more than it, and must be bought as well.
+        if budgeted is None or (roomy.sets is not None and _is_as_bought(sets, roomy.sets, budgeted)):
+            sets, told = roomy.sets or sets, [*roomy.told(cluster)]
+            fits, is_yielding = bool(roomy.sets), roomy.is_yielding
+            sets = replace(sets, budgeted=budgeted)
+    leaders = place_leaders(task, _with_fixed(task, sets.held), cluster.balance)
+    is_short = is_yielding or (budgeted is not None and not budgeted.is_whole)
+    balance = replace(cluster.balance, replicas=Off(), topics=Off()) if is_short else cluster.balance
+    told += tightness_warnings(balance, task, sets.held, leaders.column)
+    return _Chosen(sets, leaders, tuple(told)), fits
+
+
+def _by_loads(
+    task: PlacementTask,
+    unmoved: Unmoved,
+    cluster: DesiredCluster,
+    carried: Measured,
+    caps: Caps,
+    *,
+    budget: Budget | None,
+) -> _Chosen:
+    from reconciler.planner.load_balance.place import placed_with_loads
+
+    most = _most_bytes(budget, cluster, task) if budget is not None else None
+    return _Chosen(*placed_with_loads(task, unmoved, cluster.balance, carried.of, caps, budget=most))
 
 
 def _is_as_bought(sets: ReplicaSets, roomy: ReplicaSets, budgeted: Budgeted) -> bool:
@@ -136,11 +195,11 @@ def _is_as_bought(sets: ReplicaSets, roomy: ReplicaSets, budgeted: Budgeted) -> 
     return bought == others and roomy.proof.value <= max(budgeted.bytes, sets.proof.value)
 
 
-def _most_bytes(budget: Budget, desired: Desired, task: PlacementTask) -> int:
+def _most_bytes(budget: Budget, cluster: DesiredCluster, task: PlacementTask) -> int:
     """Return the budget in bytes; of a time, all that the brokers together could receive in it."""
     if budget.seconds is None:
         return budget.bytes or 0
-    return budget.seconds * (desired.cluster.moves.throttle_bytes_per_second or 0) * len(task.eligible.ids)
+    return budget.seconds * (cluster.moves.throttle_bytes_per_second or 0) * len(task.eligible.ids)
 
 
 def plan_curve(
@@ -174,16 +233,20 @@ def _task(
     partitions, unmoved = partitions_to_place(desired, observed, rules, changes, only)
     broken = [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
     _refuse_conflicts(desired, observed, rules, broken, partitions)
-    return placement_task(partitions, unmoved, eligible_brokers(desired, observed)), unmoved
+    task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
+    crowded = [*crowded_brokers(task, desired.cluster.limits.at.get("replicasPerBroker"))]
+    if crowded:
+        raise PlacementInfeasible(crowded)
+    return task, unmoved
 
 
-def _within(budget: Budget, desired: Desired, task: PlacementTask) -> ReplicaSets:
+def _within(budget: Budget, cluster: DesiredCluster, task: PlacementTask) -> ReplicaSets:
     """Return the replica sets within the budget."""
     from reconciler.planner.budget import Curve
 
-    curve, most = Curve(task, desired.cluster.balance), budget.bytes or 0
+    curve, most = Curve(task, cluster.balance), budget.bytes or 0
     if budget.seconds is not None:
-        most = curve.within_time(budget.seconds * (desired.cluster.moves.throttle_bytes_per_second or 0))
+        most = curve.within_time(budget.seconds * (cluster.moves.throttle_bytes_per_second or 0))
     sets = curve.within(most)
     return replace(sets, budgeted=curve.budgeted(sets, most))
 
@@ -233,10 +296,10 @@ def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
 
 
 def _carried(
-    task: PlacementTask, unmoved: Unmoved, observed: Cluster, balance: Balance, loads: Loads | None
+    task: PlacementTask, unmoved: Unmoved, observed: Cluster, cluster: DesiredCluster, loads: Loads | None
 ) -> Measured:
     sizes = [(key, found.bytes_to_copy) for key, _ in unmoved if (found := observed.partition(key)) is not None]
-    return measured(task.partitions, sizes, balance, loads)
+    return measured(task.partitions, sizes, cluster.balance, loads, cluster.limits)
 
 
 def _refuse_conflicts(
@@ -310,11 +373,17 @@ def _ordered(holders: Ints, leader: Ints, present: Ints, is_assigned: Bools) -> 
 
 
 def _moves(
-    partitions: PartitionsToPlace, target: _Target, broken: Sequence[BrokenRule], desired: Desired
+    partitions: PartitionsToPlace,
+    target: _Target,
+    broken: Sequence[BrokenRule],
+    desired: Desired,
+    full: frozenset[int],
 ) -> Iterator[Move]:
+    """Yield the moves; what leaves a broker of `full`, which holds more than a limit allows, is told with its line."""
     why = {finding.topic_partition: (finding.reason, finding.at) for finding in broken}
     balance, present, size = desired.cluster.balance, partitions.replicas[target.rows], partitions.size[target.rows]
-    for_sets = Reason.BALANCE, _asked_at(balance, _FOR_SETS)
+    for_sets = Reason.BALANCE, _asked_at(balance, _FOR_SETS) or desired.cluster.limits.at.get("diskUse")
+    limit_at = desired.cluster.limits.at.get("replicasPerBroker")
     for_leaders = Reason.LEADERS, _asked_at(balance, _FOR_LEADERS)
     kept = is_at(target.replicas, present).sum(axis=1)
     added = (target.replicas >= 0).sum(axis=1) - kept
@@ -323,7 +392,9 @@ def _moves(
     each = zip(target.lists.items(), lists_of(present), *(column.tolist() for column in columns), strict=True)
     for (key, after), before, is_order, copies, one, is_new in each:
         if not is_new:
-            reason, at = why.get(key) or (for_leaders if is_order else for_sets)
+            is_relief = not is_order and not full.isdisjoint(set(before) - set(after))
+            other = for_leaders if is_order else (Reason.BALANCE, limit_at) if is_relief else for_sets
+            reason, at = why.get(key) or other
             yield Move(key, before, after, copies * max(one, 0), reason, at, is_size_known=one >= 0)
 
 

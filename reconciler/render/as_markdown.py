@@ -10,16 +10,18 @@ from reconciler.model.effect import EffectClass
 from reconciler.model.grounds import BrokerGround
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, TopicsStage
 from reconciler.model.words import counted, number, percent, rate, size
 from reconciler.render.effects import told, total
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import (
+    between_log_dirs,
     by_weight,
     differences_stay,
     estimate,
     is_size_known,
     kept_at_every_stage,
+    least_inside,
     least_movement,
     over_least,
     place,
@@ -101,7 +103,9 @@ def _title(reviewed: Plan, rows: Sequence[Row]) -> str:
     parts = ["reconciler", code_span(reviewed.cluster_name)]
     nothing = f"no changes can be planned, {differences_stay(reviewed)}" if reviewed.drift else "no changes"
     parts.append(counted(len(rows), "change") if rows else nothing)
-    parts += [size(summary.bytes), estimate(summary.estimated_seconds)] if summary.bytes else []
+    parts += [size(summary.bytes)] if summary.bytes else []
+    parts += [f"{size(summary.dir_bytes)} inside brokers"] if summary.dir_bytes else []
+    parts += [estimate(summary.estimated_seconds)] if summary.bytes or summary.dir_bytes else []
     return " · ".join(filter(None, parts))
 
 
@@ -205,6 +209,7 @@ def _facts(reviewed: Plan) -> list[str]:
     facts = {
         "**Copied**": _copied(reviewed),
         "**Budget**": sentence("; ".join(within_budget(reviewed)).removeprefix("with a budget of ")),
+        "**Inside brokers**": _inside(reviewed),
         "**Time**": _time(reviewed),
         "**Stages**": _stages(reviewed),
         "**Leaders**": _leaders(reviewed),
@@ -220,6 +225,13 @@ def _copied(reviewed: Plan) -> str:
         return "nothing"
     where = f"{counted(summary.replica_moves, 'replica')} of {counted(_copied_partitions(reviewed), 'partition')}"
     return f"{size(summary.bytes)}, {where}; {claim}" if claim else f"{size(summary.bytes)}, {where}"
+
+
+def _inside(reviewed: Plan) -> str:
+    summary = reviewed.summary
+    if not summary.dir_moves:
+        return ""
+    return "; ".join(filter(None, (between_log_dirs(summary.dir_moves, summary.dir_bytes), least_inside(reviewed))))
 
 
 def _copied_partitions(reviewed: Plan) -> int:
@@ -238,14 +250,19 @@ def _claim(reviewed: Plan) -> str:
 
 
 def _time(reviewed: Plan) -> str:
-    if not reviewed.summary.bytes:
+    if not reviewed.summary.bytes and not reviewed.summary.dir_bytes:
         return ""
     parts = [f"{estimate(reviewed.summary.estimated_seconds)} {throttle(reviewed)}".strip(), over_least(reviewed)]
     return ", ".join(filter(None, parts))
 
 
 def _stages(reviewed: Plan) -> str:
-    kinds = ((TopicsStage, "of topic changes"), (ReassignStage, "of moves"), (ElectStage, "of elections"))
+    kinds = (
+        (TopicsStage, "of topic changes"),
+        (ReassignStage, "of moves"),
+        (ElectStage, "of elections"),
+        (LogDirsStage, "of moves between log dirs"),
+    )
     counts = [(sum(isinstance(stage, kind) for stage in reviewed.stages), words) for kind, words in kinds]
     told = ", ".join(f"{number(count)} {words}" for count, words in counts if count)
     return f"{number(len(reviewed.stages))}: {told}" if len(reviewed.stages) > 1 else told
@@ -321,27 +338,45 @@ def _balance(reviewed: Plan) -> list[str]:
         return []
     before, after = (list(side.values()) for side in sides)
     measures = (
-        ("replicas", [[share.replicas for share in side] for side in (before, after)], number),
-        ("preferred leaders", [[share.leaders for share in side] for side in (before, after)], number),
-        ("data", [_known([share.bytes for share in side]) for side in (before, after)], size),
-        ("in", [_known([share.bytes_in_per_second for share in side]) for side in (before, after)], rate),
-        ("out", [_known([share.bytes_out_per_second for share in side]) for side in (before, after)], rate),
+        ("replicas", "replicas", [[share.replicas for share in side] for side in (before, after)], number),
+        ("preferred leaders", "leaders", [[share.leaders for share in side] for side in (before, after)], number),
+        ("data", "disk", [_known([share.bytes for share in side]) for side in (before, after)], size),
+        ("in", "network", [_known([share.bytes_in_per_second for share in side]) for side in (before, after)], rate),
+        ("out", "network", [_known([share.bytes_out_per_second for share in side]) for side in (before, after)], rate),
+        (
+            "in from producers",
+            "network",
+            [_known([share.leader_bytes_in_per_second for share in side]) for side in (before, after)],
+            rate,
+        ),
     )
-    weights = [[_capacity(reviewed, broker_id) for broker_id in side] for side in sides]
-    lines = []
-    for name, loads, shown in measures:
+    lines, is_weighted = [], False
+    for name, measure, loads, shown in measures:
+        weights = [[_capacity(reviewed, broker_id, measure) for broker_id in side] for side in sides]
+        is_weighted |= len({weight for side in weights for weight in side if weight}) > 1
         if all(loads):
             ranges = [_range(shown(min(side)), shown(max(side))) for side in loads]
-            lines.append(row([f"{name} per broker", *ranges, changed(*map(_over_mean, loads, weights))]))
-    is_weighted = len({weight for side in weights for weight in side if weight}) > 1
+            whole = loads if measure != "disk" else _with_foreign(reviewed, sides, loads)
+            lines.append(row([f"{name} per broker", *ranges, changed(*map(_over_mean, whole, weights))]))
     heads = ("Balance", "Before", "After", "Most / mean, by capacity" if is_weighted else "Most / mean")
     return [table(heads, lines, right=(1, 2, 3))]
 
 
-def _capacity(reviewed: Plan, broker_id: int) -> int:
-    """Return the weight of a broker's fair share; 0 for one that is to be empty."""
+def _capacity(reviewed: Plan, broker_id: int, measure: str) -> int:
+    """Return the weight of a broker's fair share of that measure; 0 for one that is to be empty."""
     ground = reviewed.grounds.brokers.get(broker_id, BrokerGround())
-    return 0 if ground.state in _EMPTY else ground.capacity
+    return 0 if ground.state in _EMPTY else ground.weight(measure)
+
+
+def _with_foreign(
+    reviewed: Plan, sides: Iterable[Iterable[int]], loads: Iterable[Iterable[int]]
+) -> list[Sequence[int]]:
+    """Return the bytes on brokers' disks, with those that are not Kafka's where disks weigh by their size."""
+    brokers = reviewed.grounds.brokers
+    return [
+        [held + brokers.get(broker_id, BrokerGround()).foreign_bytes for broker_id, held in zip(ids, side, strict=True)]
+        for ids, side in zip(sides, loads, strict=True)
+    ]
 
 
 def _known(values: Iterable[int | None]) -> list[int]:

@@ -8,9 +8,8 @@ import numpy as np
 from reconciler.model.change import DeleteTopic, TopicChange, class_of, destruction
 from reconciler.model.cluster import AUTO_REBALANCE, Broker, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, Limits
-from reconciler.model.disk_space import capacity
 from reconciler.model.effect import EffectClass
-from reconciler.model.move import Election, Move
+from reconciler.model.move import DirMove, Election, Move
 from reconciler.model.problem import (
     CHANGED_PARTITIONS,
     DELETED_BYTES,
@@ -83,12 +82,14 @@ def warnings(
     situation: Situation,
     disk: DiskUse,
     destinations: Sequence[int],
+    *,
+    inside: Sequence[DirMove] = (),
 ) -> tuple[Problem, ...]:
     """Return what the plan could not count, or cannot promise."""
     observed, limits = situation.observed, desired.cluster.limits
     copying = [move for move in moves if move.added]
     found = [
-        _no_throttle(copying, desired),
+        _no_throttle([*copying, *inside], desired),
         _unknown_sizes(copying),
         _unknown_capacity([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits),
         _unknown_log_dirs([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits),
@@ -170,7 +171,7 @@ def _disks(disk: DiskUse, broker: Broker) -> Iterator[tuple[str, int, int, int]]
             yield f" in {one.path}", one.filled, one.allowed, one.total
     elif broker.id in disk.allowed:
         place = f" in {broker.log_dirs[0].path}" if len(broker.log_dirs) == 1 else ""
-        yield place, disk.filled.get(broker.id, 0), disk.allowed[broker.id], capacity(broker) or 0
+        yield place, disk.filled.get(broker.id, 0), disk.allowed[broker.id], broker.total_bytes or 0
 
 
 def _allowed_by(limits: Limits) -> str:
@@ -205,7 +206,7 @@ def _unknown_log_dirs(destinations: Sequence[int], observed: Cluster, limits: Li
     return warning("KR826", message, limits.at.get("diskUse"))
 
 
-def _no_throttle(copying: Sequence[Move], desired: Desired) -> Problem | None:
+def _no_throttle(copying: Sequence[Move | DirMove], desired: Desired) -> Problem | None:
     if not copying or desired.cluster.moves.throttle_bytes_per_second is not None:
         return None
     if not any(move.bytes or not move.is_size_known for move in copying):
@@ -232,7 +233,7 @@ def _unknown_sizes(copying: Sequence[Move]) -> Problem | None:
 def _unknown_capacity(destinations: Sequence[int], observed: Cluster, limits: Limits) -> Problem | None:
     if limits.disk_use is None:
         return None
-    unknown = [str(id_) for id_ in sorted(destinations) if (b := observed.brokers.get(id_)) and capacity(b) is None]
+    unknown = [str(id_) for id_ in sorted(destinations) if (b := observed.brokers.get(id_)) and b.total_bytes is None]
     if not unknown:
         return None
     message = (

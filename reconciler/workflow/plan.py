@@ -21,7 +21,7 @@ from reconciler.model.budget import Budget, CurveReport, WindowsNeeded
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
-from reconciler.model.disk_space import Space
+from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import (
@@ -44,6 +44,7 @@ from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state, observed_state, source_commit
 
 if TYPE_CHECKING:
+    from reconciler.planner.log_dirs.place import DirsPlaced
     from reconciler.planner.place import Placed
     from reconciler.planner.remedies import Effort, States
     from reconciler.staging.stages import Staging
@@ -143,7 +144,7 @@ class Planner:
         names = _matching(desired, observed, self.only) if self.only else None
         rules = topic_rules(desired, observed)
         changes = _of_topics(compare(desired, observed, rules), names)
-        placed, staged = self._staged(desired, observed, rules, changes, names, budget=budget)
+        placed, inside, staged = self._staged(desired, observed, rules, changes, names, budget=budget)
         plan = assemble(
             staged,
             observed=observed,
@@ -152,9 +153,11 @@ class Planner:
             proof=placed.proof,
             balance_before=placed.balance_before,
             balance_after=placed.balance_after,
+            least_dir_bytes=inside.least,
             warnings=(
                 *changes.drift,
                 *placed.warnings,
+                *inside.warnings,
                 *defaults_taken(placed.topic_changes, desired.topics),
                 *self.growth(observed, placed.topic_changes),
                 *coordinator_warnings(staged.stages, observed),
@@ -163,6 +166,7 @@ class Planner:
             ),
             violations=(
                 *(each.problem for each in changes.spared),
+                *placed.violations,
                 *(throttle_violations(staged.stages, observed, policy, loads) if loads is not None else ()),
             ),
         )
@@ -179,28 +183,68 @@ class Planner:
         names: Collection[str] | None,
         *,
         budget: Budget | None,
-    ) -> "tuple[Placed, Staging]":
+    ) -> "tuple[Placed, DirsPlaced, Staging]":
         """Return the placement and its stages: the first that no disk is too full for, else that of least excess."""
         from reconciler.planner.place import plan_placement
-        from reconciler.staging.stages import stage_moves
 
-        share, tight, found = desired.cluster.limits.disk_use, frozenset[int](), list["tuple[Placed, Staging]"]()
-        while True:
-            # Disks are a search of their own, which few plans need: only where one is too full are they looked at.
-            space = Space(share, tight) if found and share is not None else None
+        share, space, found = desired.cluster.limits.disk_use, None, list["tuple[Placed, DirsPlaced, Staging]"]()
+        while len(found) <= MOST_SPACES:
             placed = plan_placement(
                 desired, observed, rules, changes, names, loads=self.loads, space=space, budget=budget
             )
-            staged = stage_moves(
-                placed.moves, placed.topic_changes, changes.elections, observed=observed, desired=desired, rules=rules
-            )
-            found.append((placed, staged))
-            if not staged.crowded or share is None or len(found) > MOST_SPACES:
+            inside, staged = self._in_dirs(desired, observed, rules, changes, names=names, placed=placed)
+            found.append((placed, inside, staged))
+            if share is None or not staged.crowded or (space is not None and space.is_mending):
                 break
-            if space is not None:
-                # The end fits, and the way to it does not: it is looked at there too, at last of all brokers.
-                tight = tight | staged.crowded.keys() if staged.crowded.keys() - tight else frozenset(observed.brokers)
-        return min(found, key=lambda each: sum(each[1].crowded.values()))
+            # Disks are a search of their own, which few plans need: only where one is too full are they looked at.
+            # Where the end fits and the way to it does not, the way is looked at too, at last of all brokers.
+            if space is None:
+                space = Space(share, is_mending=not staged.excess)
+            elif not space.is_sparing and any(warning.code == NO_SPACE for warning in placed.warnings):
+                space = replace(space, is_sparing=True)
+            else:
+                new = staged.crowded.keys() - space.tight
+                space = replace(space, tight=space.tight | new if new else frozenset(observed.brokers))
+        placed, inside, staged = min(found, key=lambda each: (each[2].excess, bool(each[2].crowded)))
+        if not staged.excess:
+            return placed, inside, staged
+        told = [warning for other, *_ in found for warning in other.warnings if warning.code == NO_SPACE]
+        kept = [warning for warning in placed.warnings if warning.code != NO_SPACE]
+        return replace(placed, warnings=(*kept, *told[:1])), inside, staged
+
+    def _in_dirs(
+        self,
+        desired: Desired,
+        observed: Cluster,
+        rules: Mapping[str, TopicRules],
+        changes: Changes,
+        *,
+        names: Collection[str] | None,
+        placed: "Placed",
+    ) -> "tuple[DirsPlaced, Staging]":
+        """Return the moves inside brokers and all stages; where Kafka's choice would overfill a log dir, with ours."""
+        from reconciler.planner.log_dirs.place import place_log_dirs
+        from reconciler.staging.stages import stage_moves
+
+        def attempt(crowded: Collection[int]) -> "tuple[DirsPlaced, Staging]":
+            inside = place_log_dirs(
+                desired, observed, rules, placed.moves, deleted=changes.deleted, only=names, crowded=crowded
+            )
+            staged = stage_moves(
+                inside.moves,
+                placed.topic_changes,
+                changes.elections,
+                observed=observed,
+                desired=desired,
+                rules=rules,
+                dir_moves=inside.dir_moves,
+            )
+            return inside, staged
+
+        first = attempt(())
+        crowded = [id_ for id_ in first[1].crowded if len(observed.brokers[id_].sized_dirs) > 1]
+        tried = [first, attempt(crowded)] if crowded else [first]
+        return min(tried, key=lambda each: (each[1].excess, sum(each[1].crowded.values())))
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
         """Return the plan; one with violations carries remedies, and so does the PlacementInfeasible that is raised.
@@ -226,7 +270,8 @@ class Planner:
 
         effort = THOROUGH if is_thorough else ORDINARY
         balance, states = desired.cluster.balance, States(desired, observed)
-        if not all(isinstance(each, Off) for each in (balance.disk, balance.network_in, balance.network_out)):
+        measured = (balance.disk, balance.network_in, balance.network_out, balance.leader_in)
+        if desired.cluster.limits.rates or not all(isinstance(each, Off) for each in measured):
             # A balance of loads takes many times as long to plan.
             effort = Effort(effort.plans // 10, effort.partitions // 20)
         if refusal is None:

@@ -15,7 +15,7 @@ from reconciler.model.budget import Budgeted, Way
 from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.exchanges import Placement
-from reconciler.planner.load_balance.task import MEASURES, OF_SETS, LoadTask
+from reconciler.planner.load_balance.task import MEASURES, OF_SETS, TOPICS, LoadTask
 
 ROUNDING = 1e-9
 """What is outside is a sum of floats: it is less only if it is by more than their rounding."""
@@ -26,14 +26,7 @@ def mended_start(whole: Placement, mended: Bools) -> Placement:
     task = whole.task
     is_as_cheap = _copied(task, whole.members) <= _copied(task, mended)
     members = np.where(is_as_cheap[:, None], whole.members, mended)
-    rows, leader = np.arange(len(members)), np.full(len(members), -1)
-    for column in (whole.leader, task.leader):
-        is_fine = (column >= 0) & members[rows, column] & task.leading[rows, column]
-        leader = np.where(is_fine, column, leader)
-    for may in (task.leading, task.leading_at_need, members):
-        able = members & may
-        leader = np.where((leader < 0) & able.any(axis=1), able.argmax(axis=1), leader)
-    return Placement(task, members, leader)
+    return Placement(task, members, task.leaders_of(members))
 
 
 def towards(start: Placement, whole: Placement, bands: Bands, budget: int) -> None:
@@ -77,10 +70,10 @@ def budgeted_loads(sides: tuple[Placement, Placement, Placement], bands: Bands, 
     `forced` bytes are no choice of any plan.
     """
     outside = [np.abs(bands.excess(side.loads)).sum(axis=1).tolist() for side in sides]
-    ways = [
-        Way(MEASURES[measure], *(of_side[measure] for of_side in outside))
-        for measure in np.flatnonzero(bands.asked).tolist()
-    ]
+    asked = np.flatnonzero(bands.asked[:TOPICS]).tolist()
+    ways = [Way(MEASURES[measure], *(of_side[measure] for of_side in outside)) for measure in asked]
+    if bands.asked[TOPICS:].any():
+        ways.append(Way("topics", *(sum(of_side[TOPICS:]) for of_side in outside)))
     mended, _, whole = (forced + copied_bytes(side) for side in sides)
     return Budgeted(most, mended, whole, tuple(ways))
 
@@ -105,7 +98,7 @@ def _leader_of(start: Placement, whole: Placement, row: int) -> int:
 def _gain(start: Placement, whole: Placement, wanted: Bands, row: int) -> float:
     """Return by how much loads come nearer to the bands, in parts of fair shares, where this row moves."""
     changed = np.flatnonzero(start.members[row] != whole.members[row])
-    before = start.loads[:, changed]
+    before = start.loads[:TOPICS, changed]
     sign = np.where(whole.members[row, changed], 1, -1)
     after = before + start.task.weights.replica[row][:, None] * sign
     return float(sum(_outside(wanted, changed, before, after)))
