@@ -48,8 +48,8 @@ def place_leaders(task: PlacementTask, held: Ints, balance: Balance) -> Leaders:
         standing = found.left
         levels.append(price_level(objective, targets.imbalance(standing), task, found))
     first, ties = ("leaders changed", changed), _tie_breaks(task, held, balance)
-    table, _, more = solved_in_order(task, standing, held, first, ties)
-    return Leaders(table[:, 0], (*levels, *more))
+    chosen = solved_in_order(task, standing, held, first, ties)
+    return Leaders(chosen.table[:, 0], (*levels, *chosen.levels))
 
 
 def _tie_breaks(task: PlacementTask, held: Ints, balance: Balance) -> Iterator[tuple[str, Cost | CountTargets]]:

@@ -169,19 +169,28 @@ def weights(capacity: Ints, most: int) -> Ints:
     return weighed
 
 
+@dataclass(frozen=True, slots=True)
+class InOrder:
+    """What objectives come to that are solved one after another."""
+
+    table: Ints  # [all rows, most]: the brokers of each in the end
+    bound: int  # what the prices of the first objective prove
+    levels: list[PriceLevel]  # the prices of all that have a name
+    faces: list[Standing]  # what each of these leaves
+
+
 def solved_in_order(
     task: PlacementTask,
     standing: Standing,
     named: Ints,
     first: tuple[str, Cost],
     ties: Iterable[tuple[str, Cost | CountTargets]],
-) -> tuple[Ints, int, list[PriceLevel]]:
+) -> InOrder:
     """Solve the first objective, then what decides between equals, one by one, until nothing is left to choose.
 
-    Costs are of all rows, which name `named`. Return the brokers of all rows in the end, what the prices of the first
-    objective prove, and the prices of all that have a name.
+    Costs are of all rows, which name `named`.
     """
-    bound, levels = 0, []
+    bound, levels, faces = 0, list[PriceLevel](), list[Standing]()
     # What is assigned leaves no choice, but its copies count in each level that has a name.
     is_assigned = bool((task.need == 0).any())
     for place, (name, tie) in enumerate(chain([first], ties)):
@@ -192,9 +201,10 @@ def solved_in_order(
         if name:
             value = tie.imbalance(standing) if isinstance(tie, CountTargets) else tie.of(named, standing.table)
             levels.append(price_level(name, value, task, found))
+            faces.append(standing)
         if not place:
             bound = found.bound + levels[0].value - found.value
-    return standing.table, bound, levels
+    return InOrder(standing.table, bound, levels, faces)
 
 
 def price_level(objective: str, value: int, task: PlacementTask, solved: Solved) -> PriceLevel:

@@ -10,6 +10,7 @@ from reconciler.model.change import BrokenRule, Changes, CreatePartitions, Creat
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
 from reconciler.model.desired import Balance, BrokerState, Desired, DesiredCluster, Off
+from reconciler.model.disk_space import Space
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
@@ -22,8 +23,16 @@ from reconciler.planner.costs import is_at
 from reconciler.planner.crowding import crowded_brokers, overfull_brokers
 from reconciler.planner.leaders import Leaders, place_leaders
 from reconciler.planner.load_balance.bands import Caps
-from reconciler.planner.load_balance.limits import above_limits, caps_of, unchecked
-from reconciler.planner.load_balance.measured import Measured, has_loads, measured, refuse_without_loads
+from reconciler.planner.load_balance.limits import above_limits, caps_of, disk_caps, unchecked
+from reconciler.planner.load_balance.measured import (
+    Measured,
+    has_loads,
+    has_many_parts,
+    measured,
+    refuse_many_parts,
+    refuse_without_loads,
+)
+from reconciler.planner.load_balance.task import DISK
 from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
@@ -62,12 +71,13 @@ def plan_placement(
     only: Collection[str] | None = None,
     *,
     loads: Loads | None = None,
+    space: Space | None = None,
 ) -> Placed:
     """Return the least movement that keeps every rule and reaches the balance asked for (contract, section 4).
 
     With `only`, just these topics move; the others count where they are. `loads` are what partitions carry, for a
-    balance of disks and network. Raises PlacementInfeasible, with a smallest
-    set of rules in conflict for each topic, where no placement keeps them all.
+    balance of disks and network; `space` is how full disks may be, which is not looked at without. Raises
+    PlacementInfeasible, with a smallest set of rules in conflict for each topic, where no placement keeps them all.
     """
     balance = desired.cluster.balance
     cluster = desired.cluster
@@ -81,7 +91,10 @@ def plan_placement(
     if crowded:
         raise PlacementInfeasible(crowded)
     caps = caps_of(cluster, task.eligible.ids)
-    carried = _carried(task, unmoved, observed, cluster, loads) if caps or has_loads(balance) else None
+    is_loaded = bool(caps) or has_loads(balance) or space is not None
+    carried = _carried(task, unmoved, observed, cluster, loads) if is_loaded else None
+    if carried is not None and space is not None:
+        caps = {**caps, DISK: disk_caps(observed, task.eligible, space, carried.of)}
 
     def reached(chosen: _Chosen) -> tuple[_Target, Shares, Shares]:
         """Return who is where in the end, and what each broker then carries."""
@@ -93,14 +106,18 @@ def plan_placement(
         with_them = with_rates(before, after, observed, changed.lists, carried.of, has_leader_in=has_leader_in)
         return changed, *with_them
 
+    # A topic of one partition has no more than one replica on a broker anyway.
+    many = int((np.bincount(task.topic) > 1).sum()), len(task.eligible.ids)
     if carried is not None and has_loads(balance):
+        refuse_many_parts(balance, *many)
         chosen = _by_loads(task, unmoved, balance, carried, caps)
         changed, before, after = reached(chosen)
     else:
-        chosen = _by_counts(task, balance)
+        chosen, fits = _by_counts(task, balance, observed, space)
         changed, before, after = reached(chosen)
         # What is best by counts stands where it keeps the limits: then it is exact.
-        if carried is not None and any(above_limits(caps, after, cluster)):
+        is_above = not fits or (carried is not None and any(above_limits(caps, after, cluster)))
+        if carried is not None and is_above and not has_many_parts(balance, *many):
             chosen = _by_loads(task, unmoved, balance, carried, caps)
             changed, before, after = reached(chosen)
     sets, leaders = chosen.sets, chosen.leaders
@@ -137,10 +154,16 @@ class _Chosen:
     warnings: tuple[Problem, ...]
 
 
-def _by_counts(task: PlacementTask, balance: Balance) -> _Chosen:
-    sets = place_replicas(task, balance)
+def _by_counts(task: PlacementTask, balance: Balance, observed: Cluster, space: Space | None) -> tuple[_Chosen, bool]:
+    """Return what is best by counts, and whether it fits the disks as far as these are looked at."""
+    sets, fits = place_replicas(task, balance), True
+    if space is not None:
+        from reconciler.planner.space import disks_of, with_room
+
+        roomy = with_room(task, balance, sets, disks_of(task, observed, space))
+        sets, fits = roomy or sets, roomy is not None
     leaders = place_leaders(task, _with_fixed(task, sets.held), balance)
-    return _Chosen(sets, leaders, tuple(tightness_warnings(balance, task, sets.held, leaders.column)))
+    return _Chosen(sets, leaders, tuple(tightness_warnings(balance, task, sets.held, leaders.column))), fits
 
 
 def _by_loads(task: PlacementTask, unmoved: Unmoved, balance: Balance, carried: Measured, caps: Caps) -> _Chosen:

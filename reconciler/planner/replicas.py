@@ -30,24 +30,32 @@ class ReplicaSets:
 
     held: Ints  # [partitions, most]: columns, -1 beyond the last
     proof: Proof  # that no choice as balanced as this copies less
+    balanced: Standing | None = None  # what is as balanced as asked for, whatever it copies
+    faces: tuple[Standing, ...] = ()  # what the last levels of the proof leave, each: the first is what is copied
 
 
-def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
-    """Return the least movement to a placement that keeps every rule and is as balanced as asked for.
+def copied(task: PlacementTask) -> tuple[tuple[str, Cost], tuple[str, Cost]]:
+    """Return what is to be copied least, by its name in the proof: bytes, then replicas.
 
     Where a size is unknown, replicas are counted before bytes.
     """
+    of_bytes = "bytes", copies(task.size, task.replicas)
+    of_replicas = "replicas", copies((~task.is_new).astype(np.int64), task.replicas)
+    return (of_bytes, of_replicas) if task.is_size_known else (of_replicas, of_bytes)
+
+
+def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
+    """Return the least movement to a placement that keeps every rule and is as balanced as asked for."""
     if not task.partitions:
         return ReplicaSets(np.zeros((0, 1), dtype=np.int64), Proof())
     standing, levels = _balanced(task, balance)
-    of_bytes = "bytes", copies(task.size, task.replicas)
-    of_replicas = "replicas", copies((~task.is_new).astype(np.int64), task.replicas)
-    first, second = (of_bytes, of_replicas) if task.is_size_known else (of_replicas, of_bytes)
+    first, second = copied(task)
     ties = chain([second], _tie_breaks(task, balance))
-    held, bound, (least, *more) = solved_in_order(task, standing, task.replicas, first, ties)
+    chosen = solved_in_order(task, standing, task.replicas, first, ties)
+    least, *more = chosen.levels
     levels.append(least)
-    proof = Proof(least.objective, least.value, bound, _joint_prices(task, levels), levels=(*levels, *more))
-    return ReplicaSets(held, proof)
+    proof = Proof(least.objective, least.value, chosen.bound, _joint_prices(task, levels), levels=(*levels, *more))
+    return ReplicaSets(chosen.table, proof, standing, tuple(chosen.faces))
 
 
 def _balanced(task: PlacementTask, balance: Balance) -> tuple[Standing, list[PriceLevel]]:

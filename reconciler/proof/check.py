@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import chain
 
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
-from reconciler.model.desired import Balance, Desired, Even
+from reconciler.model.desired import Desired, Even, Off
 from reconciler.model.loads import Loads
 from reconciler.model.plan import Bound, Plan, PriceLevel, Proof, TieredBytes, Verdict
 from reconciler.model.stage import ReassignStage
@@ -65,19 +65,27 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
     decided = (each for each in demands.decided.values() if each.now)
     copied += sum(not set(each.now).issuperset(each.replicas) for each in decided)
     bounds = tuple(Bound(each.objective, each.value, each.lower_bound) for each in levels)
-    notes = tuple(_notes(plan, demands, desired.cluster.balance, is_within_bands=is_within_bands))
+    notes = tuple(_notes(plan, demands, desired, is_within_bands=is_within_bands))
     return Verdict(None, bounds, _first_cost(demands), copied, is_within_bands, notes)
 
 
 def _is_within_bands(proof: Proof, desired: Desired) -> bool:
-    """Whether loads are balanced, or a limit of a rate is kept that the best plan by counts would not keep."""
-    return is_loaded(desired.cluster.balance) or (bool(desired.cluster.limits.rates) and len(proof.levels) == 1)
+    """Whether loads are balanced, or a limit is kept that the best plan by counts would not keep."""
+    limits = desired.cluster.limits
+    has_caps = bool(limits.rates) or limits.disk_use is not None
+    return is_loaded(desired.cluster.balance) or (has_caps and len(proof.levels) == 1)
 
 
-def _notes(plan: Plan, demands: Demands, balance: Balance, *, is_within_bands: bool) -> Iterator[str]:
+def _notes(plan: Plan, demands: Demands, desired: Desired, *, is_within_bands: bool) -> Iterator[str]:
     """Yield what narrows the plans that the bounds are about; the plan's own shares are checked by then."""
+    balance = desired.cluster.balance
     if plan.source.only:
         yield f"This is shown among the plans for the same topics alone: {', '.join(plan.source.only)}."
+    if _is_yielding(plan.proof, desired):
+        yield (
+            "The balance of replicas yields to limits.diskUse, so this is shown among all plans that keep the rules. "
+            "Whether disks allow more even counts is not checked."
+        )
     shares = plan.balance_after
     counts = [shares[broker_id].replicas if broker_id in shares else 0 for broker_id in demands.brokers.ids]
     capacity = demands.brokers.capacity.replicas
@@ -106,13 +114,26 @@ def _check_levels(plan: Plan, demands: Demands, desired: Desired, end: Reached) 
     of_leaders = [*led_asked, LEADERS_CHANGED]
     # The second cost and evenness only break ties: a proof may be without them, and then the verdict is too.
     required = {*asked, first, *of_leaders} if demands.is_anything_open else set()
+    if _is_yielding(plan.proof, desired):
+        required -= {*asked}
     _refuse_other_order(plan.proof.levels, [*of_replicas, *of_leaders], required)
     levels = [level for level in plan.proof.levels if level.objective in of_replicas]
     bounds = replica_bounds(demands, counted, measures, levels)
-    yield from _require_tight(levels, measures, bounds)
+    # Disks may ask for more copies than the prices know of. Then nothing is said of what comes after these.
+    is_last = bool(levels) and levels[-1].objective == first
+    may_exceed = first if is_last and desired.cluster.limits.disk_use is not None else None
+    yield from _require_tight(levels, measures, bounds, may_exceed)
     levels = [level for level in plan.proof.levels if level.objective in of_leaders]
     bounds = leader_bounds(demands, led, leader_measured, levels, end)
     yield from _require_tight(levels, leader_measured, bounds)
+
+
+def _is_yielding(proof: Proof, desired: Desired) -> bool:
+    """Whether the proof says nothing of the balance of replicas, which disks may forbid where counts alone allow it."""
+    balance = desired.cluster.balance
+    is_asked = not isinstance(balance.replicas, Off) or not isinstance(balance.topics, Off)
+    is_told = any(level.objective in _OF_REPLICAS for level in proof.levels)
+    return desired.cluster.limits.disk_use is not None and is_asked and bool(proof.levels) and not is_told
 
 
 def _check_loaded(
@@ -157,13 +178,16 @@ def _refuse_other_order(levels: Sequence[PriceLevel], order: Sequence[str], requ
 
 
 def _require_tight(
-    levels: Sequence[PriceLevel], measures: Mapping[str, Measure], bounds: Sequence[int]
+    levels: Sequence[PriceLevel],
+    measures: Mapping[str, Measure],
+    bounds: Sequence[int],
+    may_exceed: str | None = None,
 ) -> Iterator[PriceLevel]:
     for level, bound in zip(levels, bounds, strict=True):
         value = measures[level.objective].value
         if level.value != value:
             raise NotProved(f"{level.objective}: the proof says {level.value}, but the plan reaches {value}")
-        if bound != value:
+        if bound > value or (bound < value and level.objective != may_exceed):
             raise NotProved(f"{level.objective}: the prices prove only {bound}, but the plan reaches {value}")
         if level.lower_bound != bound:
             raise NotProved(
@@ -176,8 +200,8 @@ def _refuse_other_summary(proof: Proof, levels: Sequence[PriceLevel], demands: D
     """Raise NotProved where the proof's own objective, value, bound or prices are not those of its levels."""
     first = _first_cost(demands)
     copies = _level_of(levels, first)
-    value = copies.value if copies is not None else 0
-    if (proof.value, proof.lower_bound) != (value, value):
+    value, bound = (copies.value, copies.lower_bound) if copies is not None else (0, 0)
+    if (proof.value, proof.lower_bound) != (value, bound):
         raise NotProved(
             f"the proof says {proof.value} {first} with the bound {proof.lower_bound}, but the plan copies {value}"
         )

@@ -111,9 +111,9 @@ def loaded_bound(
     unlimited = (None,) * len(demands.brokers.ids)
     settled, final = _loads(demands, end, carried, weights)
     # What no plan may move may be beyond the limit already.
-    limit = capacity.most_replicas
+    limit, on_disks = capacity.most_replicas, _caps_of_disks(demands, carried)
     held = unlimited if limit is None else tuple(max(limit, there) for there in settled[0])
-    shared = ((capacity.replicas, held), (capacity.disk, unlimited), (capacity.network, capacity.most_in))
+    shared = ((capacity.replicas, held), (capacity.disk, on_disks), (capacity.network, capacity.most_in))
     for measure, (target, price) in enumerate(zip(targets, prices.tolist(), strict=True)):
         low, high = _band(target, *shared[measure], final[measure], is_count=measure == 0)
         if measure == 0 and isinstance(target, Even):
@@ -176,6 +176,19 @@ def _loads(
             for measure in range(3):
                 final[measure][broker] -= int(weights[measure, row])
     return settled, final
+
+
+def _caps_of_disks(demands: Demands, carried: Mapping[TopicPartition, Carried]) -> tuple[int | None, ...]:
+    """Return the most bytes of each broker: its room, on top of what it is said to carry now."""
+    brokers, capacity = demands.brokers, demands.brokers.capacity
+    now = list(capacity.foreign)
+    lists = [*zip(demands.rows.keys, demands.rows.now, strict=True)]
+    lists += [(key, each.now) for key, each in demands.decided.items()]
+    for key, replicas in lists:
+        for broker_id in replicas:
+            if broker_id in brokers.column and key in carried:
+                now[brokers.column[broker_id]] += carried[key].disk
+    return tuple(None if room is None else held + room for held, room in zip(now, capacity.room, strict=True))
 
 
 def _band(

@@ -10,8 +10,7 @@ from copy import copy
 from fractions import Fraction
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import sums
-from reconciler.model.table_maker import table_of
+from reconciler.model.disk_space import bytes_held
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.log_dirs import broker_dirs
 from reconciler.staging.step import Step
@@ -45,7 +44,7 @@ class DiskUse:
         for step in steps:
             for broker_id in step.added:
                 arriving[broker_id] += step.load
-        self.held = _bytes_held(observed)
+        self.held = bytes_held(observed)
         # A broker whose bytes are not known is not watched: any figure would be a guess.
         self.allowed = {
             broker_id: int(total * (share or WHOLE))
@@ -75,6 +74,17 @@ class DiskUse:
             if broker_id in self.allowed and broker_id not in self.dirs
         )
         return sum(whole) + sum(dirs.excess for dirs in self.dirs.values())
+
+    @property
+    def crowded(self) -> Mapping[int, int]:
+        """The bytes by which disks take something in beyond what they may hold, or hold more in the end, by broker."""
+        over = {
+            broker_id: max(self.filled.get(broker_id, 0), self.held[broker_id]) - allowed
+            for broker_id, allowed in self.allowed.items()
+            if broker_id not in self.dirs
+        }
+        over |= {broker_id: dirs.crowded for broker_id, dirs in self.dirs.items()}
+        return {broker_id: most for broker_id, most in over.items() if most > 0}
 
     @property
     def is_limited(self) -> bool:
@@ -221,25 +231,3 @@ class DiskUse:
             broker_id: max(allowed, self.held[broker_id] + arriving[broker_id] - leaving[broker_id])
             for broker_id, allowed in tight.items()
         }
-
-
-def _bytes_held(observed: Cluster) -> dict[int, int]:
-    """Return the bytes on each broker: what its log dirs say is used, else its replicas' sum, where all are known."""
-    held: dict[int, int] = {}
-    silent: set[int] = set()
-    for broker_id, broker in observed.brokers.items():
-        used = broker.used_bytes
-        if used is None:
-            silent.add(broker_id)
-        else:
-            held[broker_id] = used
-    if silent:
-        held |= _replica_bytes(observed, silent)
-    return {broker_id: held[broker_id] for broker_id in sorted(held)}
-
-
-def _replica_bytes(observed: Cluster, brokers: Iterable[int]) -> dict[int, int]:
-    table = table_of(observed)
-    unknown = {*table.replicas[table.sizes < 0].tolist()}
-    held = sums(table.replicas, table.sizes)
-    return {broker_id: held.get(broker_id, 0) for broker_id in brokers if broker_id not in unknown}

@@ -65,6 +65,11 @@ class BrokerDirs:
         """The bytes by which dirs, while they took something in, were above what is allowed."""
         return sum(max(0, one.filled - one.allowed) for one in self.dirs)
 
+    @property
+    def crowded(self) -> int:
+        """The same, or by how many bytes they hold more in the end than all may, however they share it."""
+        return max(self.excess, sum(one.held - one.allowed for one in self.dirs))
+
     def copy(self) -> "BrokerDirs":
         """Return the same state, to be changed apart."""
         other = BrokerDirs([copy(one) for one in self.dirs])

@@ -45,6 +45,8 @@ class Staging:
     disk_peak: Mapping[int, int] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDirUse, ...]] = field(default_factory=dict)
     predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
+    crowded: Mapping[int, int] = field(default_factory=dict)
+    """The bytes beyond `limits.diskUse`, by broker: where something comes in, or in the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ def stage_moves(
             )
         ),
         disk_peak=disk.peak,
+        crowded=disk.crowded if desired.cluster.limits.disk_use is not None else {},
         log_dirs=_log_dirs(disk),
         predicted_log_dirs=_predicted(disk, steps),
     )

@@ -4,21 +4,22 @@ What a plan is refused for comes with the smallest changes that would make it fi
 says to topic changes.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from reconciler.admin.port import ProgressHook
 from reconciler.apply.refusals import Refusal, not_asked, said_to
 from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.managed import is_ignored, managed_topics
-from reconciler.diff.rules import topic_rules
+from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.files.policies import read_policies
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
+from reconciler.model.disk_space import Space
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import (
@@ -36,6 +37,12 @@ from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state, observed_state, source_commit
 
+if TYPE_CHECKING:
+    from reconciler.planner.place import Placed
+    from reconciler.staging.stages import Staging
+
+MOST_SPACES = 3
+"""So often a placement is looked for with more room on disks, at the most."""
 Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
 """Returns a plan with a violation for each row that a policy returns; the text names the folder of measured loads."""
 OpenJudge: TypeAlias = Callable[[Sequence[Policy]], Judge]
@@ -100,19 +107,14 @@ class Planner:
         """Return the plan that brings the observed state to the desired one; a function of all that is given alone."""
         from reconciler.files.plan_file import with_id
         from reconciler.model.coordinator import coordinator_warnings
-        from reconciler.planner.place import plan_placement
         from reconciler.staging.assembly import assemble
-        from reconciler.staging.stages import stage_moves
         from reconciler.staging.throttle_feasibility import throttle_violations, throttle_warnings
 
         loads, policy = self.loads, desired.cluster.moves
         names = _matching(desired, observed, self.only) if self.only else None
         rules = topic_rules(desired, observed)
         changes = _of_topics(compare(desired, observed, rules), names)
-        placed = plan_placement(desired, observed, rules, changes, names, loads=loads)
-        staged = stage_moves(
-            placed.moves, placed.topic_changes, changes.elections, observed=observed, desired=desired, rules=rules
-        )
+        placed, staged = self._staged(desired, observed, rules, changes, names)
         plan = assemble(
             staged,
             observed=observed,
@@ -138,6 +140,34 @@ class Planner:
         )
         refuse_unsafe(plan, observed, rules)
         return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
+
+    def _staged(
+        self,
+        desired: Desired,
+        observed: Cluster,
+        rules: Mapping[str, TopicRules],
+        changes: Changes,
+        names: Collection[str] | None,
+    ) -> "tuple[Placed, Staging]":
+        """Return the placement and its stages: the first that no disk is too full for, else that of least excess."""
+        from reconciler.planner.place import plan_placement
+        from reconciler.staging.stages import stage_moves
+
+        share, tight, found = desired.cluster.limits.disk_use, frozenset[int](), list["tuple[Placed, Staging]"]()
+        while True:
+            # Disks are a search of their own, which few plans need: only where one is too full are they looked at.
+            space = Space(share, tight) if found and share is not None else None
+            placed = plan_placement(desired, observed, rules, changes, names, loads=self.loads, space=space)
+            staged = stage_moves(
+                placed.moves, placed.topic_changes, changes.elections, observed=observed, desired=desired, rules=rules
+            )
+            found.append((placed, staged))
+            if not staged.crowded or share is None or len(found) > MOST_SPACES:
+                break
+            if space is not None:
+                # The end fits, and the way to it does not: it is looked at there too, at last of all brokers.
+                tight = tight | staged.crowded.keys() if staged.crowded.keys() - tight else frozenset(observed.brokers)
+        return min(found, key=lambda each: sum(each[1].crowded.values()))
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
         """Return the plan; one with violations carries remedies, and so does the PlacementInfeasible that is raised.

@@ -3,12 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from reconciler.model.cluster import Cluster
 from reconciler.model.desired import RATE_OF, DesiredBroker, DesiredCluster
+from reconciler.model.disk_space import Space
 from reconciler.model.plan import BrokerShare
 from reconciler.model.problem import RATE, Problem, Severity
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some, percent, rate
 from reconciler.planner.load_balance.bands import Caps
+from reconciler.planner.load_balance.measured import Carried
 from reconciler.planner.load_balance.task import LEADER_IN, MEASURES, NETWORK_IN, NETWORK_OUT
+from reconciler.planner.placement_task import EligibleBrokers
 
 _DOES = {"networkIn": "take in", "networkOut": "send", "leaderIn": "take in as leader"}
 
@@ -27,6 +32,26 @@ def _cap(broker: DesiredBroker, word: str, most: int | Fraction) -> int | None:
         return most * broker.weight("network")
     whole = broker.rates.get(RATE_OF[word])
     return None if whole is None else int(whole * most)
+
+
+def disk_caps(
+    observed: Cluster, eligible: EligibleBrokers, space: Space, load_of: Mapping[TopicPartition, Carried]
+) -> Mapping[int, int]:
+    """Return the most bytes of each broker whose disks tell, as loads count them.
+
+    Loads may tell other sizes than the snapshot: what a broker has room for comes on top of what it is said to carry.
+    """
+    carried = dict(zip(eligible.ids, eligible.foreign.tolist(), strict=True))
+    for key, partition in observed.partitions():
+        for replica in partition.replicas:
+            if replica in carried and key in load_of:
+                carried[replica] += load_of[key][0]
+    brokers = [observed.brokers[broker_id] for broker_id in eligible.ids]
+    return {
+        one.id: max(0, carried[one.id] + int(one.total_bytes * space.share) - one.used_bytes)
+        for one in brokers
+        if one.used_bytes is not None and one.total_bytes is not None
+    }
 
 
 def unchecked(cluster: DesiredCluster, broker_ids: Sequence[int]) -> Iterator[Problem]:

@@ -30,7 +30,7 @@ from reconciler.model.desired import (
     Within,
 )
 from reconciler.model.problem import InvalidInput, PlacementInfeasible
-from reconciler.planner.load_balance import place
+from reconciler.planner.load_balance import measured
 from reconciler.proof.check import prove
 
 pytestmark = pytest.mark.long
@@ -190,7 +190,7 @@ def test_a_limit_on_replicas_is_kept_by_every_balance_of_loads(seeds: range) -> 
 
 
 def test_more_topics_than_can_be_planned_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "MOST_PARTS", 100)
+    monkeypatch.setattr(measured, "MOST_PARTS", 100)
     observed = _uneven(1)
     with pytest.raises(InvalidInput, match=r"asks for 480 parts of topics on brokers, .* at most 100 are planned"):
         planned(_desired(observed, Balance(topics=Even(), disk=TIGHT)), observed)
