@@ -35,7 +35,7 @@ TYPE_NAMES = {
 }
 API_VERSION = "reconciler/v1"
 # What a pattern that wants a unit ends in, and examples of it.
-UNITS = {"/s$": "50MiB/s", "B)$": "2TiB, 500GiB", "%$": "20%", "|d|w)$": "2h, 30m, 7d"}
+UNITS = {"/s$": "50MiB/s", "/s)$": "100MiB/s, 80%", "B)$": "2TiB, 500GiB", "%$": "20%", "|d|w)$": "2h, 30m, 7d"}
 _SECRET = re.compile("password|secret|token|jaas|key|credential", re.IGNORECASE)
 _SECRET_WITHIN = re.compile(rf"({_SECRET.pattern})[^\s=:]*\s*[=:]", re.IGNORECASE)
 _SOMETHING = "set to something"

@@ -30,6 +30,12 @@ class EligibleBrokers:
     racks: tuple[str, ...]
     most: int | None = None  # replicas that a limit allows each, of all topics
 
+    @property
+    def is_uniform(self) -> bool:
+        """Whether each broker weighs the same in all measures, by one plain weight."""
+        first = self.capacity["replicas"]
+        return not self.foreign.any() and all((weights == first).all() for weights in self.capacity.values())
+
     def mask(self, broker_ids: Collection[int]) -> Bools:
         """Return which of the brokers are among these."""
         found = np.zeros(len(self.ids), dtype=np.bool_)

@@ -34,7 +34,7 @@ spec:
 
   # brokers:                                # only those that differ from {{state: active, capacity: 1}}
   #   - {{id: 5, state: draining, reason: host retirement}}    # active, cordoned, maintenance, draining, absent
-  #   - {{id: 7, capacity: 2}}                # its fair share is twice that of the others
+  #   - {{id: 7, capacity: 2}}                # its fair share is twice the others'; or {{replicas: 2, network: 3}}
 
   # elections: off                          # preferred, the default: who should lead and is in sync is elected
 

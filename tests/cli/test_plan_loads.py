@@ -93,6 +93,26 @@ TOPICS = ("told", "grown")
 PARTITIONS, BROKERS, RECORD = 12, 6, 1000
 
 
+def test_a_limit_of_a_rate_is_kept_or_the_plan_exits_3_with_its_line(
+    reconciler: Program, files: Files, tmp_path: Path
+) -> None:
+    _with_balance(tmp_path, "{disk: {within: 20%}}\n  limits: {networkIn: 45MB/s}")
+    assert "limits.networkIn needs measured loads" in reconciler(*files).err
+    kept = reconciler(*files, "--loads", "loads", "--out", "plan.json")
+    assert kept.code == 0, kept.err
+    after = json.loads((tmp_path / "plan.json").read_text("utf-8"))["balance"]["after"]
+    assert max(share["bytesInPerSecond"] for share in after.values()) <= 45_000_000
+    _with_balance(tmp_path, "off")
+    text = (tmp_path / "desired-state" / A_DRIFT.name / "cluster.yaml").read_text("utf-8")
+    text = text.replace("  balance: off\n", "").replace("45MB/s", "40MB/s")
+    (tmp_path / "desired-state" / A_DRIFT.name / "cluster.yaml").write_text(text, encoding="utf-8")
+    above = reconciler(*files, "--loads", "loads")
+    assert above.code == 3
+    assert "limits.networkIn allows" in above.out
+    assert "KR356" in above.out
+    assert "cluster.yaml:6" in above.out
+
+
 def _a_scrape_is_missed(tmp_path: Path) -> None:
     """Write an even cluster, and an export in which broker 1 did not answer once: its followers lag 40 records.
 

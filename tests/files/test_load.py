@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.files.load import load_desired
 from reconciler.model.cluster import TOPIC_THROTTLES
-from reconciler.model.desired import BrokerState, Desired, Even, Off, Placement, Protection, Spread, Within
+from reconciler.model.desired import CAPACITIES, BrokerState, Desired, Even, Off, Placement, Protection, Spread, Within
 from reconciler.model.problem import InvalidInput, Location
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 
@@ -50,6 +50,25 @@ def told(root: Path, **files: str | bytes) -> list[str]:
     with pytest.raises(InvalidInput) as error:
         load(root, **files)
     return [str(problem) for problem in error.value.problems]
+
+
+def test_capacity_by_measure_rates_and_their_limits_are_read(tmp_path: Path) -> None:
+    spec = (
+        "  client: {bootstrap.servers: 'k:9092'}\n"
+        "  brokers: [{id: 7, capacity: {replicas: 2, network: 3}, rates: {networkIn: 1GiB/s}}, {id: 8, capacity: 4}]\n"
+        "  balance: {leaderIn: {within: 10%}}\n"
+        "  limits: {networkIn: 80%, networkOut: 100MiB/s}\n"
+    )
+    text = f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: c}}\nspec:\n{spec}"
+    cluster = load(tmp_path, cluster=text).cluster
+    seven, eight = cluster.broker(7), cluster.broker(8)
+    assert [seven.weight(measure) for measure in CAPACITIES] == [2, 1, 1, 3]
+    assert [eight.weight(measure) for measure in CAPACITIES] == [4, 4, 4, 4]
+    assert (seven.is_disk_weighed, eight.is_disk_weighed) == (False, True)
+    assert seven.rates == {"networkIn": 1 << 30}
+    assert cluster.limits.rates == {"networkIn": Fraction(4, 5), "networkOut": 100 << 20}
+    assert cluster.limits.at["networkOut"].line == 8
+    assert cluster.balance.leader_in == Within(Fraction(1, 10))
 
 
 def test_a_cluster_document_is_read_whole(tmp_path: Path) -> None:
@@ -402,6 +421,19 @@ CLUSTERS = [
     ("brokers: [{id: 1, state: drained}]", "6:28", "did you mean 'draining'?"),
     ("brokers: [{id: 1, capacity: 0}]", "6:31", "must be at least 1"),
     ("brokers: [{id: 1, capacity: 1.5}]", "6:31", "must be a whole number"),
+    ("brokers: [{id: 1, capacity: two}]", "6:31", "must be a whole number or a mapping"),
+    ("brokers: [{id: 1, capacity: {replica: 2}}]", "6:32", "did you mean 'replicas'?"),
+    ("brokers: [{id: 1, capacity: {disk: 0}}]", "6:38", "must be at least 1"),
+    ("brokers: [{id: 1, rates: {networkIn: 1GiB}}]", "6:40", "Bytes per second that it can take in"),
+    ("limits: {networkIn: 80}", "6:23", "Write a unit: 100MiB/s, 80%"),
+    ("limits: {networkIn: 120%}", "6:12", "networkIn is a share of the whole: 100% at most"),
+    ("limits: {leaderIn: 0B/s}", "6:12", "a limit of 0 lets no broker carry anything: raise limits.leaderIn"),
+    (
+        "limits: {leaderIn: 80%}",
+        "6:12",
+        "limits.leaderIn is a share of a broker's rates.networkIn, which no broker has",
+    ),
+    ("balance: {leaderIn: even}", "6:23", "it must be one of off, {within: 10%}"),
     ("brokers: [{id: 1}, {id: 1}]", "6:22", "broker 1 is declared twice, first at c/cluster.yaml:6"),
     ("topics: {managed: some}", "6:21", "it must be one of listed, all"),
     ("topics: {ignore: __*}", "6:20", "must be a list"),

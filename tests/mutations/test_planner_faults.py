@@ -92,8 +92,8 @@ FAULTS = [
     Fault(
         "capacities are forgotten",
         "placement_task.eligible_brokers",
-        ".capacity for broker_id",
-        ".capacity**0 for broker_id",
+        "weights[broker_id] for broker_id in ids",
+        "weights[broker_id] ** 0 for broker_id in ids",
         "5 brokers, seed 4",
     ),
     Fault(

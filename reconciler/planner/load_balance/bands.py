@@ -58,13 +58,6 @@ class Bands:
         asked[list(measures)] = self.asked[list(measures)]
         return replace(self, asked=asked)
 
-    def of_caps(self) -> "Bands":
-        """Return the caps alone, without any wish."""
-        if self.cap is None:
-            return replace(self, asked=np.zeros_like(self.asked))
-        asked = self.asked & (self.cap < NO_CAP).any(axis=1)
-        return replace(self, asked=asked, low=np.zeros_like(self.low), high=self.cap)
-
     def at(self, brokers: Ints) -> "Bands":
         """Return the bands of these brokers."""
         cap = None if self.cap is None else self.cap[:, brokers]

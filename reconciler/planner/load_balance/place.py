@@ -17,7 +17,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted
 from reconciler.planner.leaders import Leaders
 from reconciler.planner.load_balance.bands import NO_CAPS, Bands, Caps, bands_of
-from reconciler.planner.load_balance.beam import within_bands
+from reconciler.planner.load_balance.beam import closest, within_bands
 from reconciler.planner.load_balance.column_generation import Goal, Relaxation, Start, shift_of, start_prices
 from reconciler.planner.load_balance.exchanges import Placement
 from reconciler.planner.load_balance.measured import Carried
@@ -209,21 +209,12 @@ def _in_one(
     repair(end, wanted, goal, replicas=True, leaders=False)
     spare(end, wanted, goal)
     trim(end, wanted, goal)
-    if not wanted.are_kept(end.loads):
-        end = within_bands(task, wanted, goal) or _within_caps(end, wanted, goal)
+    if wanted.cap is not None or not task.eligible.is_uniform:
+        end = closest(end, wanted, goal)
+    elif not wanted.are_kept(end.loads):
+        # Brokers that weigh alike, under no cap, keep what the search finds: their plans stay what they were.
+        end = within_bands(task, wanted, goal) or end
     return end, prices, shift
-
-
-def _within_caps(end: Placement, wanted: Bands, goal: Goal) -> Placement:
-    """Return a placement that keeps the caps where this one does not and one is found; then it is near the bands."""
-    if not wanted.above_caps(end.loads).any():
-        return end
-    found = within_bands(end.task, wanted.of_caps(), goal)
-    if found is None:
-        return end
-    repair(found, wanted, goal, replicas=True, leaders=False)
-    spare(found, wanted, goal)
-    return found
 
 
 def _lead(end: Placement, bands: Bands) -> None:

@@ -207,25 +207,24 @@ def _trade_leads(placement: Placement, bands: Bands, broker: int) -> bool:
     return True
 
 
-PAIRS = 1 << 20
-"""At most so many trades of two replicas are weighed at once."""
+SIDE = 128
+"""So many partitions of each of two brokers are weighed for a trade, from the lightest to the heaviest."""
 
 
 def _trade_replicas(placement: Placement, bands: Bands, where: tuple[int, int]) -> bool:
-    """Let a broker above a cap and another trade replicas of two partitions; false where no pair is closer.
+    """Let this broker and another trade replicas of two partitions; false where no pair is closer.
 
-    Rules are worth the search that bands are not: near a cap few single replicas fit anywhere.
+    Near a cap few single replicas fit; nor do they where a broker weighs much in one measure and little in others.
+    Brokers that weigh alike do without such trades: their plans stay what they were.
     """
     measure, broker = where
     task = placement.task
-    if not bands.above_caps(placement.loads)[where]:
+    if task.eligible.is_uniform and not bands.above_caps(placement.loads)[where]:
         return False
+    carried = (task.weights.replica + task.weights.leader)[:, measure]
     best: tuple[float, int, int, int] = (-HARDLY, -1, -1, -1)
     for other in np.flatnonzero(np.arange(task.brokers) != broker).tolist():
-        gone, come = (np.flatnonzero(each) for each in _tradable(placement, broker, other))
-        # The heaviest go, and the lightest come.
-        order = np.lexsort((gone, -(task.weights.replica + task.weights.leader)[gone, measure]))
-        gone = gone[order[: max(1, PAIRS // max(1, len(come)))]]
+        gone, come = (_some(np.flatnonzero(each), carried) for each in _tradable(placement, broker, other))
         given, taken = (each.ravel() for each in np.meshgrid(gone, come, indexing="ij"))
         if len(given):
             change = pair_change(placement, bands, (broker, other), (given, taken))
@@ -237,6 +236,14 @@ def _trade_replicas(placement: Placement, bands: Bands, where: tuple[int, int]) 
     placement.exchange(given_row, broker, other)
     placement.exchange(taken_row, other, broker)
     return True
+
+
+def _some(rows: Ints, carried: Ints) -> Ints:
+    """Return at most SIDE of these rows, evenly spaced by what they carry."""
+    if len(rows) <= SIDE:
+        return rows
+    order = rows[np.lexsort((rows, carried[rows]))]
+    return order[np.arange(SIDE) * (len(rows) - 1) // (SIDE - 1)]
 
 
 def _tradable(placement: Placement, one: int, other: int) -> tuple[Bools, Bools]:
