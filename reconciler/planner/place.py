@@ -10,7 +10,7 @@ from reconciler.model.change import BrokenRule, Changes, CreatePartitions, Creat
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
 from reconciler.model.desired import Balance, BrokerState, Desired, DesiredCluster, Off
-from reconciler.model.disk_space import Space
+from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
@@ -113,12 +113,16 @@ def plan_placement(
         chosen = _by_loads(task, unmoved, balance, carried, caps)
         changed, before, after = reached(chosen)
     else:
-        chosen, fits = _by_counts(task, balance, observed, space)
+        chosen, fits = _by_counts(task, cluster, observed, space)
         changed, before, after = reached(chosen)
         # What is best by counts stands where it keeps the limits: then it is exact.
-        is_above = not fits or (carried is not None and any(above_limits(caps, after, cluster)))
+        is_above = (not fits and not (space and space.is_mending)) or (
+            carried is not None and any(above_limits(caps, after, cluster))
+        )
         if carried is not None and is_above and not has_many_parts(balance, *many):
-            chosen = _by_loads(task, unmoved, balance, carried, caps)
+            other = _by_loads(task, unmoved, balance, carried, caps)
+            kept = [warning for warning in chosen.warnings if warning.code == NO_SPACE]
+            chosen = replace(other, warnings=(*other.warnings, *kept))
             changed, before, after = reached(chosen)
     sets, leaders = chosen.sets, chosen.leaders
     most = task.eligible.most
@@ -154,16 +158,20 @@ class _Chosen:
     warnings: tuple[Problem, ...]
 
 
-def _by_counts(task: PlacementTask, balance: Balance, observed: Cluster, space: Space | None) -> tuple[_Chosen, bool]:
+def _by_counts(
+    task: PlacementTask, cluster: DesiredCluster, observed: Cluster, space: Space | None
+) -> tuple[_Chosen, bool]:
     """Return what is best by counts, and whether it fits the disks as far as these are looked at."""
-    sets, fits = place_replicas(task, balance), True
+    sets, told, fits, is_yielding = place_replicas(task, cluster.balance), list[Problem](), True, False
     if space is not None:
         from reconciler.planner.space import disks_of, with_room
 
-        roomy = with_room(task, balance, sets, disks_of(task, observed, space))
-        sets, fits = roomy or sets, roomy is not None
-    leaders = place_leaders(task, _with_fixed(task, sets.held), balance)
-    return _Chosen(sets, leaders, tuple(tightness_warnings(balance, task, sets.held, leaders.column))), fits
+        roomy = with_room(task, cluster.balance, sets, disks_of(task, observed, space))
+        sets, told, fits, is_yielding = roomy.sets or sets, [*roomy.told(cluster)], bool(roomy.sets), roomy.is_yielding
+    leaders = place_leaders(task, _with_fixed(task, sets.held), cluster.balance)
+    balance = replace(cluster.balance, replicas=Off(), topics=Off()) if is_yielding else cluster.balance
+    told += tightness_warnings(balance, task, sets.held, leaders.column)
+    return _Chosen(sets, leaders, tuple(told)), fits
 
 
 def _by_loads(task: PlacementTask, unmoved: Unmoved, balance: Balance, carried: Measured, caps: Caps) -> _Chosen:
@@ -269,7 +277,7 @@ def _moves(
     """Yield the moves; what leaves a broker of `full`, which holds more than a limit allows, is told with its line."""
     why = {finding.topic_partition: (finding.reason, finding.at) for finding in broken}
     balance, present, size = desired.cluster.balance, partitions.replicas[target.rows], partitions.size[target.rows]
-    for_sets = Reason.BALANCE, _asked_at(balance, _FOR_SETS)
+    for_sets = Reason.BALANCE, _asked_at(balance, _FOR_SETS) or desired.cluster.limits.at.get("diskUse")
     limit_at = desired.cluster.limits.at.get("replicasPerBroker")
     for_leaders = Reason.LEADERS, _asked_at(balance, _FOR_LEADERS)
     kept = is_at(target.replicas, present).sum(axis=1)
