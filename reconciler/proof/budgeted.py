@@ -39,7 +39,7 @@ def orders_of(plan: Plan, budget: int, asked: Sequence[str], measures: Mapping[s
             f"the plan mends the rules alone and copies {number(copied)} bytes, "
             f"less than its budget of {number(budget)}"
         )
-    if not is_mended and copied > budget:
+    if asked and not is_mended and copied > budget:
         raise NotProved(f"the plan copies {number(copied)} bytes, more than its budget of {number(budget)}")
     return [BYTES] if is_mended else [*asked, BYTES, COPIES, EVENNESS]
 
