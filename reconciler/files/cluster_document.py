@@ -158,6 +158,7 @@ def _limits(written: YamlMap, problems: list[Problem]) -> Limits:
         deleted_topics=written.get("deletedTopics", Limits().deleted_topics),
         deleted_bytes=_parsed(written, "deletedBytes", parse_bytes, problems),
         rates=rates,
+        replicas_per_broker=written.get("replicasPerBroker"),
         at=written.key_at,
     )
 

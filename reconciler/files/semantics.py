@@ -119,6 +119,25 @@ def _placement_problems(topic: DesiredTopic) -> Iterator[Problem]:
         if outside:
             message = f"racks.leader names {', '.join(outside)}, which racks.only leaves out"
             yield Problem("KR127", message, topic.where("placement.racks.leader"))
+    yield from _by_rack_problems(topic)
+
+
+def _by_rack_problems(topic: DesiredTopic) -> Iterator[Problem]:
+    """Yield where replicas by rack do not add up, or name other racks than the rest of the placement."""
+    placement, at = topic.placement, topic.where("placement.racks.replicas")
+    if placement.racks_replicas is None:
+        return
+    named, total = {rack for rack, _ in placement.racks_replicas}, sum(count for _, count in placement.racks_replicas)
+    if topic.replication_factor not in {None, total}:
+        wanted = f"replicationFactor is {topic.replication_factor} ({topic.where('replicationFactor')})"
+        yield Problem("KR127", f"racks.replicas adds up to {total}, but {wanted}", at)
+    unequal = sorted((placement.racks_only or named) ^ named)
+    if unequal:
+        yield Problem("KR127", f"racks.replicas and racks.only do not name the same racks: {', '.join(unequal)}", at)
+    outside = sorted((placement.racks_leader or named) - named)
+    if outside:
+        message = f"racks.leader names {', '.join(outside)}, where racks.replicas wants no replica"
+        yield Problem("KR127", message, topic.where("placement.racks.leader"))
 
 
 def _assignment_problems(topic: DesiredTopic) -> Iterator[Problem]:

@@ -157,6 +157,7 @@ class Limits:
     """Bounds over which `apply` refuses. `changed_partitions` is a count or, as a Fraction, a share of all.
 
     `deleted_bytes`: of all replicas, of topics deleted and of configs that destroy records; None for no limit.
+    `replicas_per_broker`: a rule of every placement, None for none.
     `rates`: of those in RATE_OF, the most that a broker may carry in the end: bytes a second for each unit of its
     capacity or, as a Fraction, a share of its written rate.
     """
@@ -167,6 +168,7 @@ class Limits:
     deleted_topics: int = 1
     deleted_bytes: int | None = None
     rates: Mapping[str, int | Fraction] = field(default_factory=dict)
+    replicas_per_broker: int | None = None
     at: Mapping[str, Location] = field(default_factory=dict)
 
 
@@ -223,10 +225,13 @@ class DesiredCluster:
 class Placement:
     """Where replicas may stand. None: not written, so not compared.
 
-    `racks_spread` is PREFER where `racks` is written without `spread`. `assignment` is one ordered list a partition.
+    `racks_spread` is PREFER where `racks` is written without `spread`. `racks_replicas` is in its place: how many
+    replicas stand in each rack, by name, and none elsewhere. `racks_leader` is preferred. `assignment` is one ordered
+    list a partition.
     """
 
     racks_spread: Spread | None = None
+    racks_replicas: tuple[tuple[str, int], ...] | None = None
     racks_only: frozenset[str] | None = None
     racks_leader: frozenset[str] | None = None
     brokers_only: frozenset[int] | None = None

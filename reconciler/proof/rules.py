@@ -107,9 +107,10 @@ Bounds = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """What one placement allows. `holders` may keep a replica, `takers` may also get one; `leaders` may come first.
+    """What one placement allows. `holders` may keep a replica, `takers` may also get one.
 
-    `stand_ins` lead while no leader is among the replicas. `counted` are the racks that the spread counts: those with a
+    `leaders` are in racks that are to lead; `stand_ins` lead while no leader is among the replicas, and who is in
+    maintenance while neither is. `counted` are the racks that the spread counts: those with a
     broker that the placement allows and that stays, alive or not.
     """
 
@@ -127,11 +128,11 @@ def eligible(placement: Placement, brokers: Brokers, observed: Cluster) -> Eligi
     }
     holders = frozenset(allowed & brokers.column.keys())
     racks = placement.racks_leader
-    stand_ins = frozenset(b for b in holders if racks is None or brokers.rack_of[b] in racks)
+    stand_ins = holders - brokers.maintained
     return Eligible(
         holders=holders,
         takers=holders - brokers.cordoned,
-        leaders=stand_ins - brokers.maintained,
+        leaders=frozenset(b for b in stand_ins if racks is None or brokers.rack_of[b] in racks),
         stand_ins=stand_ins,
         counted=frozenset(brokers.rack_of[b] for b in allowed),
     )

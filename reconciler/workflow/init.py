@@ -34,7 +34,7 @@ spec:
 
   # brokers:                                # only those that differ from {{state: active, capacity: 1}}
   #   - {{id: 5, state: draining, reason: host retirement}}    # active, cordoned, maintenance, draining, absent
-  #   - {{id: 7, capacity: 2}}                # its fair share is twice that of the others
+  #   - {{id: 7, capacity: 2}}                # its fair share is twice the others'; or {{replicas: 2, network: 3}}
   #   - {{id: 9, logDirs: [{{path: /d1, state: draining}}]}}    # a disk to be emptied onto the broker's others
 
   # elections: off                          # preferred, the default: who should lead and is in sync is elected
@@ -62,6 +62,7 @@ spec:
     # movedBytes: 2TiB
     deletedTopics: 1                        # topics that one plan may delete; `state: absent` counts too
     # deletedBytes: 0B                      # bytes of all replicas that a plan may delete
+    # replicasPerBroker: 4000               # a rule of every placement
     diskUse: 80%                            # at the worst moment of the run
 
   # windows:                                # when `apply` may work; always, if none is given
@@ -90,7 +91,7 @@ spec:
   # replicationFactor: 3
   config: {retention.ms: 7d}                # Kafka's own keys; null removes an override
   # placement:
-  #   racks: {spread: strict, only: [a, b, c], leader: [a, b]}
+  #   racks: {spread: strict, only: [a, b, c], leader: [a, b]}    # or replicas: {a: 2, b: 1}, in place of spread
   #   brokers: {only: [1, 2, 3], except: [5]}
   # protect: [delete, grow, move]           # what a plan may never do to this topic
 """

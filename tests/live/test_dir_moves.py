@@ -137,7 +137,10 @@ def test_a_run_that_died_is_cancelled_elsewhere_and_a_finished_one_is_rolled_bac
 def test_a_disk_that_is_declared_draining_is_empty_after_a_plan_and_its_run(folder: LiveFolder, tally: Tally) -> None:
     kafka = folder.kafka
     first, second = (str(path) for path in kafka.log_dirs(EMPTIED))
-    folder.moves, folder.brokers = "throttle: 1MB/s", f"{{id: {EMPTIED}, logDirs: [{{path: {first}, state: draining}}]}}"
+    folder.moves, folder.brokers = (
+        "throttle: 1MB/s",
+        f"{{id: {EMPTIED}, logDirs: [{{path: {first}, state: draining}}]}}",
+    )
     plan = folder.plan("drain", {INSIDE: LISTS}, config="min.insync.replicas: 2")
     moved = replicas_in(first)
     assert moved

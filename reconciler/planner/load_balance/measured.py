@@ -67,9 +67,6 @@ def refuse_without_loads(balance: Balance, limits: Limits, loads: Loads | None) 
         for word, target in asked.items()
         if isinstance(target, Even)
     ]
-    if asked and not isinstance(balance.topics, Off):
-        message = f"balance.topics and balance.{next(iter(asked))} cannot be planned together yet: turn one of them off"
-        problems.append(problem("KR304", "topics", message))
     if problems:
         raise InvalidInput(problems)
 
