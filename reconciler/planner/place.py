@@ -24,7 +24,14 @@ from reconciler.planner.crowding import crowded_brokers, overfull_brokers
 from reconciler.planner.leaders import Leaders, place_leaders
 from reconciler.planner.load_balance.bands import Caps
 from reconciler.planner.load_balance.limits import above_limits, caps_of, disk_caps, unchecked
-from reconciler.planner.load_balance.measured import Measured, has_loads, measured, refuse_without_loads
+from reconciler.planner.load_balance.measured import (
+    Measured,
+    has_loads,
+    has_many_parts,
+    measured,
+    refuse_many_parts,
+    refuse_without_loads,
+)
 from reconciler.planner.load_balance.task import DISK
 from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
@@ -99,7 +106,10 @@ def plan_placement(
         with_them = with_rates(before, after, observed, changed.lists, carried.of, has_leader_in=has_leader_in)
         return changed, *with_them
 
+    # A topic of one partition has no more than one replica on a broker anyway.
+    many = int((np.bincount(task.topic) > 1).sum()), len(task.eligible.ids)
     if carried is not None and has_loads(balance):
+        refuse_many_parts(balance, *many)
         chosen = _by_loads(task, unmoved, balance, carried, caps)
         changed, before, after = reached(chosen)
     else:
@@ -109,7 +119,7 @@ def plan_placement(
         is_above = (not fits and not (space and space.is_mending)) or (
             carried is not None and any(above_limits(caps, after, cluster))
         )
-        if carried is not None and is_above:
+        if carried is not None and is_above and not has_many_parts(balance, *many):
             other = _by_loads(task, unmoved, balance, carried, caps)
             kept = [warning for warning in chosen.warnings if warning.code == NO_SPACE]
             chosen = replace(other, warnings=(*other.warnings, *kept))

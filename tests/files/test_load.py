@@ -15,6 +15,7 @@ from reconciler.model.topic_configs import TOPIC_CONFIGS
 HEAD = "apiVersion: reconciler/v1\n"
 CLUSTER = HEAD + "kind: Cluster\nmetadata: {name: c}\nspec: {simulation: s.json}\n"
 CANARY = "c4n4ry"
+TWO_RACKS = (("a", 2), ("b", 1))
 
 
 def topic(spec: str, name: str = "t") -> str:
@@ -172,20 +173,20 @@ def test_the_spread_of_a_class_holds_until_a_topic_writes_its_own(
 @pytest.mark.parametrize(
     ("below", "over", "placement"),
     [
-        ("{racks: {spread: strict}}", "{racks: {replicas: {b: 1, a: 2}}}", {"racks_replicas": (("a", 2), ("b", 1))}),
-        ("{racks: {replicas: {a: 2}}}", "{racks: {spread: ignore}}", {"racks_spread": Spread.IGNORE}),
+        ("{racks: {spread: strict}}", "{racks: {replicas: {b: 1, a: 2}}}", Placement(racks_replicas=TWO_RACKS)),
+        ("{racks: {replicas: {a: 2}}}", "{racks: {spread: ignore}}", Placement(racks_spread=Spread.IGNORE)),
         (
             "{racks: {replicas: {a: 2}}}",
             "{racks: {leader: [a]}}",
-            {"racks_replicas": (("a", 2),), "racks_leader": frozenset("a")},
+            Placement(racks_replicas=(("a", 2),), racks_leader=frozenset("a")),
         ),
     ],
 )
 def test_replicas_by_rack_and_a_spread_take_the_place_of_one_another(
-    tmp_path: Path, below: str, over: str, placement: dict[str, object]
+    tmp_path: Path, below: str, over: str, placement: Placement
 ) -> None:
     texts = topic_class(f"{{placement: {below}}}"), topic(f"{{class: k, placement: {over}}}")
-    assert load(tmp_path, classes=texts[0], topics=texts[1]).topics["t"].placement == Placement(**placement)
+    assert load(tmp_path, classes=texts[0], topics=texts[1]).topics["t"].placement == placement
 
 
 def test_replicas_by_rack_are_the_replication_factor(tmp_path: Path) -> None:

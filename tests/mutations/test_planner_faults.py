@@ -155,14 +155,14 @@ FAULTS = [
     # Objectives and their order.
     Fault(
         "replicas come before bytes",
-        "replicas.place_replicas",
+        "replicas.copied",
         "if task.is_size_known else",
         "if not task.is_size_known else",
         "beside assigned ones",
     ),
     Fault(
         "bytes are as many as replicas",
-        "replicas.place_replicas",
+        "replicas.copied",
         "copies(task.size,",
         "copies(task.size**0,",
         "a new topic",
@@ -176,7 +176,7 @@ FAULTS = [
     ),
     Fault(
         "copies do not matter",
-        "replicas.place_replicas",
+        "replicas.copied",
         "(~task.is_new).astype(np.int64)",
         "0 * task.size",
         "a new topic",

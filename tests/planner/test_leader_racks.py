@@ -1,7 +1,8 @@
 """`racks.leader` is preferred: it orders replicas, and places what is copied or created anyway."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pytest
 from helpers.clusters.random_clusters import random_cluster
@@ -26,11 +27,17 @@ from reconciler.model.topic_partition import TopicPartition
 
 pytestmark = pytest.mark.long
 
+NOTHING = Balance()
 LED_FROM_C = Placement(racks_spread=Spread.PREFER, racks_leader=frozenset({"c"}))
 
 
-def _reached(observed: Cluster, topic: DesiredTopic, **cluster: object) -> list[tuple[int, ...]]:
-    desired = Desired(replace(DesiredCluster("c"), **cluster), {topic.name: topic})
+def _reached(
+    observed: Cluster,
+    topic: DesiredTopic,
+    brokers: Mapping[int, DesiredBroker] = MappingProxyType({}),
+    balance: Balance = NOTHING,
+) -> list[tuple[int, ...]]:
+    desired = Desired(DesiredCluster("c", brokers=brokers, balance=balance), {topic.name: topic})
     return [replicas for _, replicas in sorted(replicas_after(observed, planned(desired, observed)).items())]
 
 

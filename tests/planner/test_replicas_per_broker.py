@@ -1,10 +1,12 @@
 """`limits.replicasPerBroker` is a rule of every placement, held against plain enumeration."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from random import Random
+from types import MappingProxyType
 
 import pytest
 from helpers.clusters.random_clusters import random_cluster, shuffled
@@ -13,6 +15,7 @@ from helpers.plans.oracle import Problem, is_feasible, least_placement, most_of,
 from helpers.plans.planning import cluster_after, planned, replicas_after
 from helpers.plans.proving import plan_of_placed
 
+from reconciler.model.change import CreateTopic
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import (
     Balance,
@@ -34,6 +37,7 @@ from reconciler.proof.check import prove
 pytestmark = pytest.mark.long
 
 AT = Location("cluster.yaml", 30)
+NOTHING = Balance()
 
 
 @pytest.fixture(params=[False, True], ids=["at once", "row by row"])
@@ -116,9 +120,14 @@ def test_a_limit_that_nothing_reaches_changes_no_plan() -> None:
 LISTS = ("t-0: 1 size 5", "t-1: 1 size 3", "t-2: 1 size 9", "t-3: 2 size 1")
 
 
-def _desired(topic: DesiredTopic | None = None, limit: int = 2, **cluster: object) -> Desired:
+def _desired(
+    topic: DesiredTopic | None = None,
+    limit: int = 2,
+    brokers: Mapping[int, DesiredBroker] = MappingProxyType({}),
+    balance: Balance = NOTHING,
+) -> Desired:
     wanted = topic or DesiredTopic("t")
-    return limited(Desired(replace(DesiredCluster("c"), **cluster), {wanted.name: wanted}), limit)
+    return limited(Desired(DesiredCluster("c", brokers=brokers, balance=balance), {wanted.name: wanted}), limit)
 
 
 def test_a_broker_over_the_limit_gives_the_smallest_replica_for_the_limits_sake() -> None:
@@ -132,6 +141,7 @@ def test_new_topics_count() -> None:
     desired = _desired(limit=3)
     desired = replace(desired, topics={**desired.topics, "new": new})
     (change,) = planned(desired, small_cluster(*LISTS, brokers=(1, 2, 3))).topic_changes
+    assert isinstance(change, CreateTopic)
     assert 1 not in {replica for replicas in change.assignment.values() for replica in replicas}
 
 

@@ -90,17 +90,18 @@ class _Program:
         self._taken = {row: [self._model.new_bool_var("") for _ in each.leader] for row, each in ways.items()}
         for each in self._taken.values():
             self._model.add_exactly_one(each)
+        weights = np.array([task.replica_weight(row) for row in range(len(task.need))])
         above, outside = [], []
         for measure in np.flatnonzero(bands.asked).tolist():
             for broker in range(task.brokers):
                 load = int(task.base[measure, broker]) + sum(
-                    int(task.weights.replica[row, measure]) * taken
+                    int(weights[row, measure]) * taken
                     for row, each in ways.items()
                     for taken in (self._taken[row][way] for way in np.flatnonzero(each.members[:, broker]).tolist())
                 )
                 weight = max(1, int(PRECISION / bands.share[measure, broker]))
                 low, high = int(bands.low[measure, broker]), int(bands.high[measure, broker])
-                most = max(low, int((task.base[measure] + task.weights.replica[:, measure].sum())[broker]))
+                most = max(low, int((task.base[measure] + weights[:, measure].sum())[broker]))
                 outside.append(weight * self._excess(most, load - high, low - load))
                 if bands.cap is not None and bands.cap[measure, broker] < NO_CAP:
                     above.append(weight * self._excess(most, load - int(bands.cap[measure, broker])))

@@ -224,7 +224,10 @@ class Relaxation:
         self._added = 0
         self._is_diving = False
         self._dear = 0.0  # what settling some partitions whole may add to the optimum before other ways are tried
-        known = [] if start is None else [_whole(start.prices * 2.0**start.finer, task, self.shift)]
+        # What is not asked for pays nothing back: its prices would prove too much.
+        known = (
+            [] if start is None else [_whole(start.prices * 2.0**start.finer, task, self.shift) * bands.asked[:, None]]
+        )
         self.prices = max((*start_prices(task, bands, self.shift), *known), key=self._bound_at)
         self._bound = self._bound_at(self.prices)
         picked = cheapest(task, goal.costs(self.prices, self.shift))

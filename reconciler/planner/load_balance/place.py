@@ -12,9 +12,9 @@ import numpy as np
 from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance, Off
 from reconciler.model.plan import PriceLevel, Proof
-from reconciler.model.problem import InvalidInput, Problem, Severity
+from reconciler.model.problem import Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.words import counted, number
+from reconciler.model.words import counted
 from reconciler.planner.leaders import Leaders
 from reconciler.planner.load_balance.bands import NO_CAPS, Bands, Caps, bands_of
 from reconciler.planner.load_balance.beam import closest, within_bands
@@ -46,8 +46,6 @@ FINER = 24
 """A mean copy is at least 2^23 of the cost's unit, so that copies and leaders can decide between equals."""
 NARROWER = 4000
 """The bands are narrowed by one such part of their width while whole placements are looked for."""
-MOST_PARTS = 10_000
-"""Each part of a topic on a broker, of its replicas or its leads, is a row of the linear program: more take minutes."""
 A_COPY, A_LEADER = 10_000, 100_000
 """Each copy costs 1/10,000 of the mean copy's bytes beside its own, each change of a leader 1/100,000."""
 
@@ -70,7 +68,6 @@ def placed_with_loads(
     topics = () if isinstance(balance.topics, Off) else whole.topics
     task = load_task(whole, unmoved, load_of, topics)
     bands = bands_of(task, balance, caps)
-    _refuse_many_topics(bands, balance)
     held = np.zeros((len(whole.partitions), task.brokers), dtype=np.bool_)
     leader = np.where(whole.need > 0, 0, np.maximum(whole.fixed[:, 0], 0))
     end, bound, prices, shift = Placement(task, task.held, task.leader), 0, np.zeros_like(task.base), 0
@@ -115,16 +112,6 @@ def _again(
     for place in np.flatnonzero(changed).tolist():
         end.put(rows[place], np.flatnonzero(again.members[place]), int(again.leader[place]))
     return bool(changed.any())
-
-
-def _refuse_many_topics(bands: Bands, balance: Balance) -> None:
-    parts = int(bands.asked[TOPICS:].sum()) * bands.low.shape[1]
-    if parts > MOST_PARTS:
-        message = (
-            f"balance.topics asks for {number(parts)} parts of topics on brokers, and together with loads or their "
-            f"limits at most {number(MOST_PARTS)} are planned: turn one of them off, or plan fewer topics with --only"
-        )
-        raise InvalidInput([Problem("KR304", message, balance.at.get("topics"))])
 
 
 def _start(whole: PlacementTask, task: LoadTask, balance: Balance) -> Start:

@@ -30,7 +30,7 @@ from reconciler.model.desired import (
     Within,
 )
 from reconciler.model.problem import InvalidInput, PlacementInfeasible
-from reconciler.planner.load_balance import place
+from reconciler.planner.load_balance import measured
 from reconciler.proof.check import prove
 
 pytestmark = pytest.mark.long
@@ -64,7 +64,8 @@ def _desired(observed: Cluster, balance: Balance) -> Desired:
 
 def _parts_outside(lists: Lists) -> int:
     """Return the replicas and leads that parts of topics have beyond the whole numbers next to their even share."""
-    held, led = Counter(), Counter()
+    held: Counter[tuple[str, int]] = Counter()
+    led: Counter[tuple[str, int]] = Counter()
     for key, replicas in lists.items():
         held.update((key.topic, replica) for replica in replicas)
         led[key.topic, replicas[0]] += 1
@@ -94,7 +95,7 @@ def test_topics_and_disks_are_even_at_once_nearly_proved_and_at_rest(seeds: rang
         desired = _desired(observed, Balance(topics=Even(), disk=TIGHT))
         placed = planned(desired, observed)
         assert _parts_outside(replicas_after(observed, placed)) == 0, seed
-        used = [share.bytes for share in placed.balance_after.values()]
+        used = [share.bytes or 0 for share in placed.balance_after.values()]
         assert max(used) * len(used) <= 1.101 * sum(used), seed
         assert placed.proof.lower_bound >= 0.99 * placed.proof.value, seed
         assert prove(plan_of_placed(desired, observed, placed), desired, observed).wrong is None, seed
@@ -190,7 +191,7 @@ def test_a_limit_on_replicas_is_kept_by_every_balance_of_loads(seeds: range) -> 
 
 
 def test_more_topics_than_can_be_planned_at_once_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(place, "MOST_PARTS", 100)
+    monkeypatch.setattr(measured, "MOST_PARTS", 100)
     observed = _uneven(1)
     with pytest.raises(InvalidInput, match=r"asks for 480 parts of topics on brokers, .* at most 100 are planned"):
         planned(_desired(observed, Balance(topics=Even(), disk=TIGHT)), observed)
