@@ -164,7 +164,8 @@ def _by_counts(
     """Return what is best by counts, and whether it fits the disks as far as these are looked at."""
     sets, told, fits, is_yielding = place_replicas(task, cluster.balance), list[Problem](), True, False
     if space is not None:
-        from reconciler.planner.space import disks_of, with_room
+        from reconciler.planner.space.disks import disks_of
+        from reconciler.planner.space.place import with_room
 
         roomy = with_room(task, cluster.balance, sets, disks_of(task, observed, space))
         sets, told, fits, is_yielding = roomy.sets or sets, [*roomy.told(cluster)], bool(roomy.sets), roomy.is_yielding
