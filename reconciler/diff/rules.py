@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from reconciler.diff.managed import managed_topics
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Placement, Protection, Spread
+from reconciler.model.desired import BrokerState, Desired, DesiredTopic, LogDirState, Placement, Protection, Spread
 
 LEAVING = frozenset({BrokerState.DRAINING, BrokerState.ABSENT})
 NO_RACK = ""
@@ -176,9 +176,21 @@ def _of_placement(placement: Placement, desired: Desired, observed: Cluster, clo
 
 
 def cordoned_brokers(desired: Desired, observed: Cluster) -> frozenset[int]:
-    """Return the brokers that keep what they have and get nothing new: declared so, or cordoned by Kafka."""
+    """Return the brokers that keep what they have and get nothing new: declared so, all log dirs too, or by Kafka."""
     declared = (one.id for one in desired.cluster.brokers.values() if one.state is BrokerState.CORDONED)
-    return frozenset(declared) | cordoned_by_kafka(desired, observed)
+    return frozenset(declared) | cordoned_by_kafka(desired, observed) | _without_open_dirs(desired, observed)
+
+
+def _without_open_dirs(desired: Desired, observed: Cluster) -> frozenset[int]:
+    """Return the brokers of which no log dir may take a replica, some of them by the files."""
+    found = set[int]()
+    for declared in desired.cluster.brokers.values():
+        closed = {one.path for one in declared.log_dirs if one.state is not LogDirState.ACTIVE}
+        broker = observed.brokers.get(declared.id)
+        if closed and broker is not None and broker.log_dirs:
+            closed |= broker.cordoned_dirs
+            found.update({broker.id} if closed.issuperset(one.path for one in broker.log_dirs) else ())
+    return frozenset(found)
 
 
 def cordoned_by_kafka(desired: Desired, observed: Cluster) -> frozenset[int]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from reconciler.model.columns import Ints
-from reconciler.model.problem import Location, Problem, Severity
+from reconciler.model.problem import OVERFULL_BROKER, Location, Problem, Severity
 from reconciler.model.words import labelled
 from reconciler.planner.objectives import CountTargets, evened_by_class
 from reconciler.planner.placement_task import PlacementTask
@@ -59,4 +59,4 @@ def overfull_brokers(task: PlacementTask, at: Location | None) -> Iterator[Probl
             f"than the {limit} that limits.replicasPerBroker allows (broker {task.eligible.ids[worst]}: "
             f"{int(task.base[worst])}): their topics are undeclared, protected, assigned or left out. All others leave"
         )
-        yield Problem("KR362", message, at, Severity.WARNING)
+        yield Problem(OVERFULL_BROKER, message, at, Severity.WARNING)

@@ -30,7 +30,7 @@ from reconciler.model.grounds import UNDECLARED, BrokerGround, PlacementGround, 
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, Problem
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 
 ALTERNATIVES, BARRED = 3, 5
@@ -98,7 +98,8 @@ def explain(plan: Plan, topic_partition: TopicPartition) -> Explanation:
     created = _created_as(plan, topic_partition)
     if not moves and created is None:
         held = (one.replicas for one in plan.rollback.assignments if one.topic_partition == topic_partition)
-        now = next(held, ())
+        inside = (one.replicas for step in steps for one in step.log_dirs)
+        now = next(held, next(inside, ()))
         return Explanation(topic_partition, now, now, steps)
     view = _view(plan, topic_partition, moves, created)
     return Explanation(
@@ -332,7 +333,7 @@ def steps_of(plan: Plan, key: TopicPartition) -> tuple[StepOfPartition, ...]:
             steps.append(replace(step, source=leader))
             if step.elected is not None:
                 leader = step.elected
-            elif leader not in step.to_replicas:
+            elif step.to_replicas and leader not in step.to_replicas:
                 leader = step.to_replicas[0]
     return tuple(steps)
 
@@ -348,6 +349,10 @@ def _in_stage(plan: Plan, stage: Stage, key: TopicPartition) -> Iterator[StepOfP
         case ReassignStage():
             for move in (one for one in stage.moves if one.topic_partition == key):
                 yield StepOfPartition(stage.number, move.to_replicas, move.added, move.removed, move.bytes)
+        case LogDirsStage():
+            inside = tuple(one for one in stage.moves if one.topic_partition == key)
+            if inside:
+                yield StepOfPartition(stage.number, log_dirs=inside)
         case ElectStage():
             pass
     for election in elections_of(stage):

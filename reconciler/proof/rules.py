@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import BrokerState, Desired, Placement, Spread
+from reconciler.model.desired import BrokerState, Desired, LogDirState, Placement, Spread
 from reconciler.proof.basics import Bools, Ints
 from reconciler.proof.capacity import Capacity, capacity_of
 
@@ -22,7 +22,8 @@ class Brokers:
     """The brokers that take part: alive, and not on their way out. Arrays run parallel to `ids`, ascending.
 
     `rack` [brokers] is a position in `racks`, which names the racks of all registered brokers. `leaving` are those
-    that are to end empty, registered or not. `cordoned`: by the files, or by Kafka where no file says active.
+    that are to end empty, registered or not. `cordoned`: by the files, their log dirs too, or by Kafka where no file
+    says active.
     """
 
     ids: tuple[int, ...]
@@ -67,7 +68,7 @@ def brokers_of(desired: Desired, observed: Cluster) -> Brokers:
         rack_of=rack_of,
         capacity=capacity_of(desired, observed, ids),
         leaving=leaving,
-        cordoned=having(BrokerState.CORDONED) | _closed_by_kafka(desired, observed),
+        cordoned=having(BrokerState.CORDONED) | _closed_by_kafka(desired, observed) | _closed_dirs(desired, observed),
         maintained=having(BrokerState.MAINTENANCE),
     )
 
@@ -83,6 +84,21 @@ def _closed_by_kafka(desired: Desired, observed: Cluster) -> frozenset[int]:
         if "*" in named or (broker.log_dirs and not is_open):
             closed.add(broker_id)
     return frozenset(closed - active)
+
+
+def _closed_dirs(desired: Desired, observed: Cluster) -> frozenset[int]:
+    """Return the brokers with no log dir that is open, one of them at least being closed by the files."""
+    closed = set()
+    for broker_id, one in desired.cluster.brokers.items():
+        shut = {each.path for each in one.log_dirs if each.state is not LogDirState.ACTIVE}
+        broker = observed.brokers.get(broker_id)
+        if not shut or broker is None or not broker.log_dirs:
+            continue
+        setting = broker.configs.get(_CORDONED, broker.settings.get(_CORDONED, ""))
+        named = {each.strip() for each in setting.split(",")}
+        if all(each.path in shut | named or each.is_cordoned or "*" in named for each in broker.log_dirs):
+            closed.add(broker_id)
+    return frozenset(closed)
 
 
 Bounds = tuple[tuple[int, ...], tuple[int, ...]]

@@ -18,7 +18,7 @@ from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, needed_in_sync
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
-from reconciler.model.stage import ReassignStage, Stage, TopicsStage, elections_of
+from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.topic_partition import TopicPartition
@@ -55,7 +55,7 @@ def refuse_unsafe_return(plan: Plan, observed: Cluster, desired: Desired) -> Non
 
 def _stage_of(stage: Stage, tried: Collection[TopicPartition]) -> Stage:
     """Return the stage with these partitions alone."""
-    if isinstance(stage, TopicsStage):
+    if isinstance(stage, TopicsStage | LogDirsStage):
         return stage
     elections = tuple(each for each in stage.elections if each.topic_partition in tried)
     if not isinstance(stage, ReassignStage):

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
 from helpers.depth import parts
 from planner.tight_clusters import SHARE, Tight, least_bytes, most_even, tight_cluster
 
@@ -20,11 +21,12 @@ def _codes(plan: Plan) -> set[str]:
     return {problem.code for problem in (*plan.violations, *plan.warnings)}
 
 
-@parts("seeds", range(0, 1000, 40), deep=range(1000))
-def test_a_plan_keeps_the_limit_wherever_one_can_and_copies_the_least_that_does(seeds: range) -> None:
+@pytest.mark.parametrize("dirs", [1, 2], ids=["one disk a broker", "two disks a broker"])
+@parts("seeds", range(0, 1000, 100), deep=range(1000))
+def test_a_plan_keeps_the_limit_wherever_one_can_and_copies_the_least_that_does(seeds: range, dirs: int) -> None:
     seen = Counter[str]()
     for seed in seeds:
-        case = tight_cluster(seed)
+        case = tight_cluster(seed, dirs)
         plan, least = Planner().plan(case.desired, case.observed), least_bytes(case)
         if least is None:
             assert DISK_USE in _codes(plan), seed
@@ -34,7 +36,7 @@ def test_a_plan_keeps_the_limit_wherever_one_can_and_copies_the_least_that_does(
         verdict = prove(plan, case.desired, case.observed)
         assert verdict.is_proved, (seed, verdict.wrong)
         seen["dearer" if plan.proof.value > plan.proof.lower_bound else "kept"] += 1
-    assert min(seen[kind] for kind in ("refused", "kept")) > 5
+    assert min(seen[kind] for kind in ("refused", "kept")) > 2
     assert seen["dearer"] or len(seeds) < 100
 
 
