@@ -111,9 +111,8 @@ def loaded_bound(
     unlimited = (None,) * len(demands.brokers.ids)
     settled, final = _loads(demands, end, carried, weights)
     # What no plan may move may be beyond the limit already.
-    limit = capacity.most_replicas
+    limit, on_disks = capacity.most_replicas, _caps_of_disks(demands, carried)
     held = unlimited if limit is None else tuple(max(limit, there) for there in settled[0])
-    on_disks = _caps_of_disks(demands, carried)
     shared = ((capacity.replicas, held), (capacity.disk, on_disks), (capacity.network, capacity.most_in))
     for measure, (target, price) in enumerate(zip(targets, prices.tolist(), strict=True)):
         low, high = _band(target, *shared[measure], final[measure], is_count=measure == 0)
