@@ -26,8 +26,7 @@ def crowded_brokers(task: PlacementTask, at: Location | None) -> Iterator[Proble
     if total > room:
         left = f"{total} replicas are to be placed, and the {len(over)} brokers that take any have room for {room}"
     else:
-        full = [task.eligible.ids[column] for column in np.flatnonzero(over).tolist()]
-        left = f"racks, and who may hold what, leave {labelled('broker', full)} with {int(over.sum())} too many"
+        left = f"racks, and who may hold what, leave {int(over.sum())} of {total} replicas without a place"
     enough, short = int(task.base.max()) + total, limit
     while enough - short > 1:
         middle = (enough + short) // 2
