@@ -167,7 +167,7 @@ def bands_of(task: LoadTask, balance: Balance, caps: Caps = NO_CAPS) -> Bands:
 def _capped(bands: Bands, ids: Sequence[int], caps: Caps) -> Bands:
     cap = np.full(bands.high.shape, NO_CAP, dtype=np.int64)
     for measure, most in caps.items():
-        cap[measure] = [most.get(broker_id, NO_CAP) for broker_id in ids]
+        cap[measure] = [min(most.get(broker_id, NO_CAP), NO_CAP) for broker_id in ids]
     asked, high = bands.asked | (cap < NO_CAP).any(axis=1), np.minimum(bands.high, cap)
     return Bands(asked, np.minimum(bands.low, high), high, bands.share, cap)
 
