@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol, Self
 
 from reconciler.model.change import ConfigChange, CreatePartitions, CreateTopic
-from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Topic
+from reconciler.model.cluster import Broker, Cluster, FutureReplica, Group, LogDir, Topic
 from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
@@ -36,7 +36,9 @@ class DiskUse:
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     replica_bytes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
     replica_paths: Mapping[tuple[TopicPartition, int], str] = field(default_factory=dict)
-    """The log dir that holds each replica; a simulated cluster leaves it empty."""
+    """The log dir that holds each replica; none where that dir is offline."""
+    futures: Mapping[tuple[TopicPartition, int], FutureReplica] = field(default_factory=dict)
+    """The copies that are made in other log dirs of the same broker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +218,11 @@ class Admin(Protocol):
         """Submit targets (None cancels). Where a factor may not change, brokers from 4.1 on enforce it (KIP-860)."""
 
     def choose_log_dirs(self, broker_id: int, choices: Mapping[TopicPartition, str]) -> Mapping[TopicPartition, Answer]:
-        """Say in which log dir each replica that is yet to come to a broker is made; it forgets that when it restarts.
+        """Say in which of a broker's log dirs each replica belongs (AlterReplicaLogDirs, KIP-113).
 
-        Only that broker can answer. Never for a replica that is there: Kafka would copy it from dir to dir.
+        One that is yet to come is made there: the broker remembers it until it restarts. One that is there is copied to
+        that dir, which it replaces in the end; the dir that it lies in by now takes a copy to another back. Only that
+        broker can answer.
         """
 
     def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:

@@ -20,15 +20,9 @@ from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
 from reconciler.simulate.configs import alter_broker_configs, alter_topic_configs
 from reconciler.simulate.controller import Outcome
 from reconciler.simulate.events import fail_log_dir, fence, register, repair_log_dir, unfence, unregister, with_records
+from reconciler.simulate.log_dirs import choose_log_dirs, in_chosen_log_dirs
 from reconciler.simulate.progress import NETWORK_BYTES_PER_SECOND, advance
-from reconciler.simulate.requests import (
-    choose_log_dirs,
-    commit_offsets,
-    delete_groups,
-    elect_preferred_leaders,
-    in_chosen_log_dirs,
-    reassign,
-)
+from reconciler.simulate.requests import commit_offsets, delete_groups, elect_preferred_leaders, reassign
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 
 K = TypeVar("K", bound=Hashable)
@@ -147,7 +141,9 @@ class SimulatedAdmin:
 
     def brokers(self) -> Mapping[int, Broker]:
         self._before("brokers")
-        return {one.id: replace(one, configs={}, log_dirs=()) for one in self.cluster.brokers.values()}
+        return {
+            one.id: replace(one, configs={}, log_dirs=(), future_replicas=()) for one in self.cluster.brokers.values()
+        }
 
     def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
         self._before("topics")
@@ -217,7 +213,10 @@ class SimulatedAdmin:
         answers = self._send(
             "choose_log_dirs", list(choices), lambda cluster: choose_log_dirs(cluster, broker_id, choices)
         )
-        self._chosen_log_dirs |= {(key, broker_id): choices[key] for key, one in answers.items() if one.is_ok}
+        # Of a replica that is there nothing is remembered: it is copied.
+        coming = {key for key in choices if broker_id not in getattr(self.cluster.partition(key), "replicas", ())}
+        taken = {key for key, one in answers.items() if one.is_ok}
+        self._chosen_log_dirs |= {(key, broker_id): choices[key] for key in coming & taken}
         return answers
 
     def elect_preferred_leaders(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Answer]:
@@ -301,7 +300,8 @@ class SimulatedAdmin:
         self._become(with_records(self.cluster, topic_partition, size=size, records=records))
 
     def kill_broker(self, broker_id: int) -> None:
-        """Let a broker die, and the controller notice."""
+        """Let a broker die, and the controller notice; it forgets which log dirs were chosen for what is to come."""
+        self._chosen_log_dirs = {to: path for to, path in self._chosen_log_dirs.items() if to[1] != broker_id}
         self._become(fence(self.cluster, broker_id))
 
     def return_broker(self, broker_id: int) -> None:

@@ -13,6 +13,7 @@ from reconciler.model.sample import ClusterSample, ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, LogDirState, Quorum, QuorumMember, Rights
 from reconciler.simulate.controller import controller_of
+from reconciler.simulate.log_dirs import futures_of
 from reconciler.simulate.storage import log_dir_of, offline_log_dirs
 
 CONSUMER_GROUPS_SINCE = (4, 0)
@@ -32,7 +33,7 @@ def observed(cluster: Cluster, *, has_groups: bool) -> Cluster:
     if not dead:
         return found
     brokers = {
-        one.id: replace(one, configs={}, settings={}, log_dirs=()) if one.is_fenced else one
+        one.id: replace(one, configs={}, settings={}, log_dirs=(), future_replicas=()) if one.is_fenced else one
         for one in cluster.brokers.values()
     }
     topics = {
@@ -79,15 +80,25 @@ def disks(cluster: Cluster, broker_ids: Collection[int], topic_partitions: Colle
     alive = [broker_id for broker_id in sorted(broker_ids) if cluster.is_alive(broker_id)]
     offline = offline_log_dirs(cluster)
     found = ((key, cluster.partition(key)) for key in sorted(topic_partitions))
-    held = {
-        (key, replica): size
+    there = {
+        (key, replica): (partition, log_dir_of(partition, replica))
         for key, partition in found
         if partition is not None
         for replica in partition.replicas
         if replica in alive and (replica, log_dir_of(partition, replica)) not in offline
-        if (size := partition.size_on(replica)) is not None
     }
-    return DiskUse({broker_id: cluster.brokers[broker_id].log_dirs for broker_id in alive}, held)
+    sizes = {replica: partition.size_on(replica[1]) for replica, (partition, _) in there.items()}
+    futures = {
+        (one.topic_partition, broker_id): one
+        for broker_id in alive
+        for one in futures_of(cluster, cluster.brokers[broker_id])
+    }
+    return DiskUse(
+        {broker_id: cluster.brokers[broker_id].log_dirs for broker_id in alive},
+        {replica: size for replica, size in sizes.items() if size is not None},
+        {replica: path for replica, (_, path) in there.items() if path is not None},
+        {replica: one for replica, one in futures.items() if replica[0] in set(topic_partitions)},
+    )
 
 
 def bare(topic: Topic) -> Topic:

@@ -12,6 +12,7 @@ from reconciler.admin.port import Admin
 from reconciler.apply.answers import Trouble
 from reconciler.apply.checks import Stop, check_plan_is_for
 from reconciler.apply.crash import crash_point
+from reconciler.apply.dir_moves import dir_moves_under_way
 from reconciler.apply.journal import DispensableJournal, Journal, MemoryJournal, recorded
 from reconciler.apply.leftovers import adopt_leftovers
 from reconciler.apply.observed import Observed, look
@@ -21,8 +22,9 @@ from reconciler.apply.standings import moves_under_way, overwritten_moves, stage
 from reconciler.apply.throttles import leftover_problems
 from reconciler.apply.throttling import take_all_off
 from reconciler.apply.withdraw import Withdrawal, seen_as_far_as_visible, unseen_moves, withdraw
+from reconciler.apply.withdraw_dirs import withdraw_dirs
 from reconciler.model.lock import LockLost, purpose_of_run
-from reconciler.model.move import Move
+from reconciler.model.move import DirMove, Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight
 from reconciler.model.run import Outcome, RunFailed, RunResult, RunState, StoppedEarly
@@ -96,7 +98,7 @@ class _Cancel:
     """One cancel under way; `moves` are those that it is just taking back; a run `has_stopped` because of it."""
 
     session: Session
-    moves: tuple[Move, ...] = ()
+    moves: tuple[Move | DirMove, ...] = ()
     has_stopped: bool = False
 
     def ended(self) -> RunResult:
@@ -107,12 +109,14 @@ class _Cancel:
         # What the plan's runs left is looked for even where nothing is in flight: a killed run leaves throttles too.
         adopt_leftovers(session, observed, is_reading_needed=False)
         session.messages.extend(_foreign(session.paths, observed))
-        self.moves = _to_take_back(session.paths, observed)
+        moves, inside = _to_take_back(session.paths, observed), dir_moves_under_way(session.paths, observed)
+        self.moves = (*moves, *inside)
         idle = self._idle()
         if idle and session.throttles.is_empty and not recorded(session.journal.events).is_open:
             return self._without_a_change(idle)
         session.write_event("cancel", Outcome.STARTED, plan=plan.id, digest=plan.digest)
-        outcome = withdraw(session, self.moves)
+        outcome = withdraw(session, moves)
+        withdraw_dirs(session, inside, outcome)
         outcome.left |= unseen_moves(session.paths, observed, hidden)
         self.moves = ()
         # Throttles come off after the moves are back: until then replicas are still copied.
@@ -198,11 +202,12 @@ def foreign_moves(plan: Plan, admin: Admin) -> list[str]:
     return _foreign(paths, look(admin, paths.topics, ids=plan.topic_ids))
 
 
-def moves_in_flight(plan: Plan, admin: Admin) -> tuple[Move, ...]:
-    """Return the moves of a plan that a cancel would take back now."""
+def moves_in_flight(plan: Plan, admin: Admin) -> tuple[Move | DirMove, ...]:
+    """Return the moves of a plan, those between log dirs too, that a cancel would take back now."""
     paths = paths_of(plan)
     check_plan_is_for(plan, admin.cluster_id())
-    return _to_take_back(paths, look(admin, paths.topics, ids=plan.topic_ids))
+    observed = look(admin, paths.topics, ids=plan.topic_ids, dir_moves=paths.dir_moves)
+    return (*_to_take_back(paths, observed), *dir_moves_under_way(paths, observed))
 
 
 def _to_take_back(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:

@@ -4,6 +4,7 @@ Kafka accepts a reassignment to a dead broker, or over another one in flight, wi
 refuse is refused here, before anything is changed.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from typing import assert_never
 from zoneinfo import ZoneInfo
 
 from reconciler.admin.waits import waiting_for
+from reconciler.apply.dir_moves import DirPlace, dir_place, left_inside, log_dirs_of, stale_dirs
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.session import Session
@@ -25,9 +27,9 @@ from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import STILL_READ, ClusterUnavailable, Problem, ReconcilerError, Refused, StalePlan
 from reconciler.model.run import StoppedEarly
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.words import MANY, named_some
+from reconciler.model.words import MANY, named_some, size
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -73,6 +75,8 @@ def _stale(paths: PlanPaths, stage: Stage, observed: Observed) -> Iterator[Probl
         case ReassignStage():
             yield from _stale_moves(paths, stage, observed)
             yield from _stale_elections(paths, stage, observed)
+        case LogDirsStage():
+            yield from stale_dirs(stage, observed)
         case ElectStage():
             yield from _stale_elections(paths, stage, observed)
         case _:
@@ -130,6 +134,29 @@ def check_stage(paths: PlanPaths, stage: Stage, observed: Observed, min_isr: int
         _check_brokers(stage, left, observed)
         _check_foreign([move.topic_partition for move in left], paths, observed)
         _check_min_isr(paths, stage, observed, min_isr)
+    if isinstance(stage, LogDirsStage):
+        _check_dirs(paths, stage, observed)
+
+
+def _check_dirs(paths: PlanPaths, stage: LogDirsStage, observed: Observed) -> None:
+    """Refuse moves between log dirs whose broker does not tell of them, or that will not fit: a full disk fails."""
+    left = [move for move in stage.moves if dir_place(move, observed) is not DirPlace.AT_END]
+    for move in left:
+        if not observed.is_alive(move.broker):
+            text = f"stage {stage.number} moves {move.topic_partition} between log dirs of broker {move.broker}, which"
+            raise Refused(f"{text} is not alive; start it, or make a new plan", code="KR420")
+        if dir_place(move, observed) is DirPlace.UNSEEN:
+            text = f"broker {move.broker} does not tell what its log dirs hold"
+            raise ClusterUnavailable(f"{text}; see that it can be reached from here, then {paths.again}")
+    arriving: Counter[tuple[int, str]] = Counter()
+    for move in left:
+        arriving[move.broker, move.to_dir] += left_inside(move, observed)
+    for (broker, path), needed in sorted(arriving.items()):
+        usable = next((one.usable_bytes for one in log_dirs_of(observed, broker) if one.path == path), None)
+        if usable is not None and needed > usable:
+            text = f"stage {stage.number} copies {size(needed)} to log dir {path} of broker {broker}, which has"
+            hint = f"make room on it and {paths.again}, or make a new plan"
+            raise Refused(f"{text} {size(usable)} left; a disk that gets full goes offline: {hint}", code="KR456")
 
 
 def check_requirements(paths: PlanPaths, observed: Observed) -> None:

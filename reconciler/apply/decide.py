@@ -11,8 +11,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import assert_never
 
+from reconciler.apply.decide_dirs import next_dir_step
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
+from reconciler.apply.slowness import crawl, stalled
 from reconciler.apply.stage_memory import DEAD, SETTLE, BadDisk, MoveState, StageMemory
 from reconciler.apply.standings import elections_due
 from reconciler.apply.steps import (
@@ -33,14 +35,11 @@ from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST, next_topic_step
 from reconciler.model.admission import Copy, Slots
 from reconciler.model.move import Election, Move
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, TopicsStage
 from reconciler.model.words import named_some
 
 FAILED = timedelta(seconds=10)
 """How long a log dir may be offline before moves into it are taken back: a new replica takes a moment to show."""
-
-CRAWL = timedelta(seconds=300)
-"""How long bytes may arrive without any replica coming closer to its leader before that is told."""
 
 ELECTION_ATTEMPTS = 12
 """About two minutes: a replica that was restarted has to catch up before it can lead."""
@@ -54,6 +53,8 @@ def decide(paths: PlanPaths, observed: Observed, memory: StageMemory, now: datet
             return next_topic_step(paths, stage, observed, memory, now)
         case ReassignStage():
             return _moves(paths, stage, observed, memory, now)
+        case LogDirsStage():
+            return next_dir_step(paths, stage, observed, memory, now)
         case ElectStage():
             return _next_election(paths, stage, observed, memory, now)
         case _:
@@ -67,7 +68,7 @@ def _moves(paths: PlanPaths, stage: ReassignStage, observed: Observed, memory: S
     unfinished = [move for move in memory.watched(stage) if memory.state(move.topic_partition) is not MoveState.DONE]
     if not unfinished:
         return _end_of_moves(stage, memory) or _next_election(paths, stage, observed, memory, now)
-    stuck = _stalled(paths, stage, unfinished, memory, now)
+    stuck = stalled(paths, stage, [move.topic_partition for move in unfinished], memory, now)
     if stuck is not None:
         return stuck
     # Throttles go on before the reassignment, so that no replica begins to copy unthrottled.
@@ -146,7 +147,7 @@ def _trouble(
         or _hidden_broker(paths, moves, memory)
         or _bad_disk(paths, moves, memory, now)
         or _dead_companion(moves, memory, now)
-        or _crawl(stage, moves, memory, now)
+        or crawl(stage, [m.topic_partition for m in moves if _is_in(memory, m, MoveState.IN_FLIGHT)], memory, now)
     )
 
 
@@ -266,33 +267,6 @@ def _dead_companion(moves: Sequence[Move], memory: StageMemory, now: datetime) -
             text = f"broker {broker} is not alive, and {names} cannot end before it is back; start it"
             return Warn(f"dead {broker}", Problem("KR722", text, severity=Severity.WARNING))
     return None
-
-
-def _crawl(stage: ReassignStage, moves: Sequence[Move], memory: StageMemory, now: datetime) -> Warn | None:
-    """Return a warning where bytes arrive and no replica comes closer: as much is written as the throttle lets in."""
-    is_copying = memory.copied_bytes > memory.copied_when_progressed
-    if now - memory.progressed_at < CRAWL or not is_copying or "crawl" in memory.warned:
-        return None
-    names = named_some([str(m.topic_partition) for m in moves if _is_in(memory, m, MoveState.IN_FLIGHT)])
-    rate = stage.throttle_bytes_per_second
-    cause = "the network or the disks are" if rate is None else f"the throttle of {rate} bytes a second is"
-    text = f"{names} came no closer to the end in {CRAWL.seconds} s although data arrives: {cause} too slow for what is"
-    hint = "written meanwhile; raise the rates on the brokers by hand (the run leaves them so)"
-    told = f"{text} {hint}, or cancel and plan with a higher moves.throttle"
-    return Warn("crawl", Problem("KR723", told, severity=Severity.WARNING))
-
-
-def _stalled(
-    paths: PlanPaths, stage: ReassignStage, unfinished: Sequence[Move], memory: StageMemory, now: datetime
-) -> FailRun | None:
-    """Return the end of a run whose stage has made no progress for the plan's time-out."""
-    seconds = paths.plan.timeout_seconds
-    if now - memory.progressed_at < timedelta(seconds=seconds):
-        return None
-    names = named_some([str(move.topic_partition) for move in unfinished])
-    text = f"stage {stage.number} made no progress for {seconds} s: {names}"
-    hint = f"see that their brokers, disks and throttle (moves.throttle) let data through, then {paths.again}"
-    return FailRun(Problem("KR702", f"{text}; {hint}"))
 
 
 def _next_election(

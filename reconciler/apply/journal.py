@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from reconciler.apply.throttles import Configs, Entry, Items, ThrottleRecord
-from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES
+from reconciler.model.cluster import ALTER_LOG_DIRS_RATE, BROKER_LEASES, TOPIC_THROTTLES
 from reconciler.model.plan import Rollback
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import Outcome, RunEvent, RunFailed
@@ -185,7 +185,11 @@ def seen_detail(
     """Return what is there of throttles, less what is ours, as part of an event's detail: where, key, value."""
     seen: list[list[object]] = []
     for broker, config in sorted(brokers.items()):
-        seen += [[broker, key, ours.rates.get((broker, key), config.get(key))] for key in BROKER_LEASES]
+        # Few runs have to do with log dirs, and most journals nothing to say of their rate.
+        keys = [
+            key for key in BROKER_LEASES if key != ALTER_LOG_DIRS_RATE or key in config or (broker, key) in ours.rates
+        ]
+        seen += [[broker, key, ours.rates.get((broker, key), config.get(key))] for key in keys]
     for topic, config in sorted(topics.items()):
         for key in TOPIC_THROTTLES:
             entry = ours.lists.get((topic, key))

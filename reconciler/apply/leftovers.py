@@ -9,12 +9,13 @@ from dataclasses import replace
 
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
+from reconciler.apply.dir_moves import DirPlace, dir_place
 from reconciler.apply.journal import Journal, Recorded, recorded
 from reconciler.apply.observed import Observed, look, replaced_topics
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run_record import RunRecord, read_record
 from reconciler.apply.session import Session
-from reconciler.apply.standings import moves_under_way
+from reconciler.apply.standings import under_way
 from reconciler.apply.throttles import (
     Configs,
     Entry,
@@ -27,13 +28,14 @@ from reconciler.apply.throttles import (
     rate_restored,
     throttled_brokers,
     throttled_lists,
+    throttled_rates,
 )
 from reconciler.apply.throttling import take_all_off
 from reconciler.apply.withdraw import seen_as_far_as_visible, unseen_moves
 from reconciler.model.change import ConfigChange, ConfigOperation
-from reconciler.model.cluster import BROKER_THROTTLES, CORDONED_LOG_DIRS
+from reconciler.model.cluster import ALTER_LOG_DIRS_RATE, BROKER_THROTTLES, CORDONED_LOG_DIRS
 from reconciler.model.diagnosis import KnownRun
-from reconciler.model.move import Move
+from reconciler.model.move import DirMove, Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.run import RunEvent, RunResult, RunState
@@ -84,7 +86,8 @@ def _may_have_left_more(session: Session, told: Recorded, observed: Observed) ->
     # Every run keeps its record before it puts the first throttle on, where the cluster takes one.
     if not told.has_events and session.other_record is None and _try_empty_record(session):
         return False
-    return not told.has_ended_well or session.paths.is_under_way(observed)
+    is_at_end = all(dir_place(move, observed) is DirPlace.AT_END for move in session.paths.dir_moves)
+    return not told.has_ended_well or session.paths.is_under_way(observed) or not is_at_end
 
 
 def _try_empty_record(session: Session) -> bool:
@@ -107,10 +110,10 @@ def find_record(session: Session) -> None:
     session.record, session.other_record = (None, record) if is_other else (record, None)
 
 
-def moves_of(record: RunRecord, admin: Admin) -> tuple[Move, ...]:
+def moves_of(record: RunRecord, admin: Admin) -> tuple[Move | DirMove, ...]:
     """Return the moves of a recorded run that are in flight, or were cancelled without their order being restored."""
     paths = paths_of(record.plan(""))
-    return moves_under_way(paths, look(admin, paths.topics, ids=record.topic_ids))
+    return under_way(paths, look(admin, paths.topics, ids=record.topic_ids, dir_moves=paths.dir_moves))
 
 
 def _adopt(session: Session, record: RunRecord) -> None:
@@ -146,14 +149,15 @@ def leftovers(
     not known here.
     """
     ours, before = our_rates(plan), plan.rollback
-    has_rate = any(config.get(key) in ours for config in broker_configs.values() for key in BROKER_THROTTLES)
+    keys = (*BROKER_THROTTLES, ALTER_LOG_DIRS_RATE)
+    has_rate = any(config.get(key) in ours for config in broker_configs.values() for key in keys)
 
     def rates_left(keys: Iterable[tuple[int, str]]) -> dict[tuple[int, str], str | None]:
         then = {(broker, key): before.broker_throttles.get(broker, {}).get(key) for broker, key in sorted(keys)}
         now = {(broker, key): broker_configs.get(broker, {}).get(key) for broker, key in then}
         return {at: then[at] for at in then if now[at] in ours and now[at] != then[at]}
 
-    rates = rates_left((broker, key) for broker in throttled_brokers(plan) for key in BROKER_THROTTLES)
+    rates = rates_left(throttled_rates(plan))
     cordons = rates_left((broker, CORDONED_LOG_DIRS) for broker in plan.cordoned) if rates or is_begun else {}
     lists: dict[tuple[str, str], Entry] = {}
     for (topic, key), items in sorted(throttled_lists(plan).items()) if has_rate else ():
@@ -272,5 +276,5 @@ def _left(session: Session) -> tuple[TopicPartition, ...]:
     """Take the throttles that are left into the session, and return the partitions that are on their way."""
     observed, hidden = seen_as_far_as_visible(session, session.paths.topics)
     adopt_leftovers(session, observed, is_reading_needed=False)
-    seen = (move.topic_partition for move in moves_under_way(session.paths, observed))
+    seen = (move.topic_partition for move in under_way(session.paths, observed))
     return (*seen, *unseen_moves(session.paths, observed, hidden))

@@ -1,12 +1,12 @@
 """Holds what one turn of the executor sees: the topics that a stage touches, every reassignment, and the brokers."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from reconciler.admin.port import Admin, Reassignment
+from reconciler.admin.port import Admin, DiskUse, Reassignment
 from reconciler.model.cluster import Broker, LogDir, Partition, Topic
-from reconciler.model.move import Move
+from reconciler.model.move import DirMove, Move
 from reconciler.model.topic_partition import TopicPartition
 
 V = TypeVar("V")
@@ -24,6 +24,8 @@ class Observed:
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     replica_bytes: Mapping[tuple[TopicPartition, int], int] = field(default_factory=dict)
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
+    disks: DiskUse | None = None
+    """What brokers told of the replicas that the plan moves between log dirs; None where they were not asked."""
     replaced: Mapping[str, str] = field(default_factory=dict)
     """Topics that were deleted and made again since the plan, with their new id. They are other topics, not the
     plan's, so nothing else of them is here."""
@@ -34,6 +36,7 @@ class Observed:
             topics=_with(self.topics, newer.topics, topics),
             reassignments=newer.reassignments,
             brokers=newer.brokers,
+            disks=_merged(self.disks, newer.disks, topics),
             replaced=_with(self.replaced, newer.replaced, topics),
         )
 
@@ -69,27 +72,58 @@ class Observed:
         return partition is not None and set(self.awaited(move)) <= set(partition.isr)
 
 
+def _merged(known: DiskUse | None, newer: DiskUse | None, topics: Collection[str]) -> DiskUse | None:
+    if known is None or newer is None:
+        return newer or known
+
+    def kept(found: Mapping[tuple[TopicPartition, int], V]) -> dict[tuple[TopicPartition, int], V]:
+        return {replica: value for replica, value in found.items() if replica[0].topic not in topics}
+
+    return DiskUse(
+        {**known.log_dirs, **newer.log_dirs},
+        {**kept(known.replica_bytes), **newer.replica_bytes},
+        {**kept(known.replica_paths), **newer.replica_paths},
+        {**kept(known.futures), **newer.futures},
+    )
+
+
 def _with(known: Mapping[str, V], newer: Mapping[str, V], topics: Collection[str]) -> dict[str, V]:
     return {**{name: value for name, value in known.items() if name not in topics}, **newer}
 
 
 def look(
-    admin: Admin, topics: Collection[str], *, ids: Mapping[str, str] = _NO_IDS, with_configs_of: Collection[str] = ()
+    admin: Admin,
+    topics: Collection[str],
+    *,
+    ids: Mapping[str, str] = _NO_IDS,
+    with_configs_of: Collection[str] = (),
+    dir_moves: Iterable[DirMove] = (),
 ) -> Observed:
-    """Observe these topics, every reassignment and the brokers; a topic of another id than in `ids` is not here."""
+    """Observe these topics, every reassignment and the brokers; a topic of another id than in `ids` is not here.
+
+    Brokers tell what their log dirs hold of those `dir_moves` that are of these topics.
+    """
     # The controller's list comes first: what it no longer lists, the later metadata may already show.
     reassignments = admin.reassignments()
     names = sorted(topics)
     found = admin.topics(names) if names else {}
     replaced = replaced_topics(found, ids)
     configs = admin.topic_configs(sorted(with_configs_of)) if with_configs_of else {}
+    brokers = admin.brokers()
     return Observed(
         topics={name: topic for name, topic in found.items() if name not in replaced},
         reassignments=reassignments,
-        brokers=admin.brokers(),
+        brokers=brokers,
+        disks=disks_of(admin, brokers, [move for move in dir_moves if move.topic_partition.topic in topics]),
         configs={name: configs[name] for name in configs if name not in replaced},
         replaced=replaced,
     )
+
+
+def disks_of(admin: Admin, brokers: Mapping[int, Broker], moves: Collection[DirMove]) -> DiskUse | None:
+    """Return what the living brokers tell of these moves between log dirs; None where there is none."""
+    alive = {move.broker for move in moves if move.broker in brokers and not brokers[move.broker].is_fenced}
+    return admin.disks(sorted(alive), sorted({move.topic_partition for move in moves})) if moves else None
 
 
 def replaced_topics(found: Mapping[str, Topic], ids: Mapping[str, str]) -> Mapping[str, str]:

@@ -14,9 +14,17 @@ from reconciler.admin.port import Reassignment
 from reconciler.apply.observed import Observed
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Partition
-from reconciler.model.move import Move
+from reconciler.model.move import DirMove, Move
 from reconciler.model.plan import Plan
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of
+from reconciler.model.stage import (
+    CopyingStage,
+    ElectStage,
+    LogDirsStage,
+    ReassignStage,
+    Stage,
+    TopicsStage,
+    elections_of,
+)
 from reconciler.model.topic_partition import TopicPartition
 
 Replicas = tuple[int, ...]
@@ -157,10 +165,15 @@ class PlanPaths:
         match stage:
             case TopicsStage():
                 return frozenset(self.plan.topic_changes[position].topic for position in stage.changes)
-            case ReassignStage():
+            case ReassignStage() | LogDirsStage():
                 return frozenset(move.topic_partition.topic for move in stage.moves)
             case ElectStage():
                 return frozenset(election.topic_partition.topic for election in stage.elections)
+
+    @property
+    def dir_moves(self) -> tuple[DirMove, ...]:
+        """What the plan moves between the log dirs of brokers."""
+        return tuple(move for stage in self.plan.stages if isinstance(stage, LogDirsStage) for move in stage.moves)
 
     def leaders_before(self, stage_number: int) -> Mapping[TopicPartition, int | None]:
         """Return who leads each partition before a stage begins: the last one elected, else who led at the start."""
@@ -178,7 +191,7 @@ class PlanPaths:
     def throttled_to(self, rate: int) -> "PlanPaths":
         """Return the paths of the same plan with another throttle in every stage, in bytes per second."""
         stages = tuple(
-            replace(stage, throttle_bytes_per_second=rate) if isinstance(stage, ReassignStage) else stage
+            replace(stage, throttle_bytes_per_second=rate) if isinstance(stage, CopyingStage) else stage
             for stage in self.plan.stages
         )
         return replace(self, plan=replace(self.plan, stages=stages))

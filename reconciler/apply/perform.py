@@ -17,6 +17,7 @@ from reconciler.apply.session import Session
 from reconciler.apply.stage_memory import DEAD, SETTLE, StageMemory
 from reconciler.apply.steps import (
     ChangeConfigs,
+    ChooseLogDirs,
     CreateTopics,
     DeleteTopics,
     ElectLeaders,
@@ -24,6 +25,7 @@ from reconciler.apply.steps import (
     FinishStage,
     GrowTopics,
     LeaveAlone,
+    LeaveDirAlone,
     PutThrottles,
     Request,
     Step,
@@ -39,7 +41,6 @@ from reconciler.apply.throttling import put_cordons, put_throttles, take_lists_o
 from reconciler.apply.topic_changes import change_key, config_changes, what
 from reconciler.apply.withdraw import withdraw
 from reconciler.model.move import Move
-from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, Problem
 from reconciler.model.run import Outcome, RunFailed
 from reconciler.model.topic_partition import TopicPartition
@@ -48,6 +49,8 @@ K = TypeVar("K")
 
 UNKNOWN = timedelta(seconds=15)
 """How long a request without an answer may take to show before it is repeated: a new controller takes about 2 s."""
+SHOWN = timedelta(seconds=10)
+"""How long a broker may take to show a copy that it has begun between its log dirs."""
 LED = timedelta(seconds=10)
 """How long a leader may take to show before it is elected again."""
 UNREACHED = timedelta(seconds=5)
@@ -63,6 +66,8 @@ def prepared(memory: StageMemory, step: Step, now: datetime) -> StageMemory:
     match step:
         case SubmitMoves():
             return memory.submitted(step.moves, now + UNKNOWN)
+        case ChooseLogDirs():
+            return memory.chosen(step.moves, now + UNKNOWN)
         case ElectLeaders():
             return memory.attempted((str(election.topic_partition) for election in step.elections), now + LED)
         case CreateTopics() | GrowTopics() | ChangeConfigs() | DeleteTopics():
@@ -85,6 +90,10 @@ def perform(session: Session, memory: StageMemory, step: Step) -> StageMemory:
             )
             session.notify(str(step.problem))
             return memory.leaving_alone(step.topic_partition, step.problem)
+        case LeaveDirAlone():
+            session.write_event("leaveAlone", Outcome.FAILED, replica=str(step.move), why=step.problem.message)
+            session.notify(str(step.problem))
+            return memory.with_dir(step.move, replace(memory.dir_history(step.move), problem=step.problem))
         case Warn():
             session.say(str(step.problem))
             session.write_event("warning", Outcome.ONGOING, why=step.problem.message)
@@ -102,8 +111,8 @@ def _requested(session: Session, memory: StageMemory, step: Request) -> StageMem
     match step:
         case PutThrottles():
             return _put_throttles(session, memory, step)
-        case SubmitMoves():
-            return _submit(session, memory, step)
+        case SubmitMoves() | ChooseLogDirs():
+            return _moved(session, memory, step)
         case WithdrawMoves():
             return _withdraw(session, memory, step)
         case TakeThrottleListsOff():
@@ -116,6 +125,10 @@ def _requested(session: Session, memory: StageMemory, step: Request) -> StageMem
             return _change_topics(session, memory, step)
         case _:
             assert_never(step)
+
+
+def _moved(session: Session, memory: StageMemory, step: SubmitMoves | ChooseLogDirs) -> StageMemory:
+    return _submit(session, memory, step) if isinstance(step, SubmitMoves) else _choose_dirs(session, memory, step)
 
 
 def _put_throttles(session: Session, memory: StageMemory, step: PutThrottles) -> StageMemory:
@@ -140,8 +153,7 @@ def _put_throttles(session: Session, memory: StageMemory, step: PutThrottles) ->
 
 def _submit(session: Session, memory: StageMemory, step: SubmitMoves) -> StageMemory:
     targets = {move.topic_partition: move.to_replicas for move in step.moves}
-    if session.has_log_dirs:
-        _choose_log_dirs(session, step.moves)
+    _choose_log_dirs(session, step.moves)
     crash_point("reassign.before")
     answers = session.write(
         lambda: session.admin.reassign(targets, is_replication_factor_change_allowed=step.is_factor_change)
@@ -175,21 +187,48 @@ def _choose_log_dirs(session: Session, moves: Iterable[Move]) -> None:
     before each submission. Raises RunFailed where a broker has no such dir, ClusterUnavailable where one does not
     answer; nothing moves then.
     """
-    for broker, choices in _log_dirs_of(session.paths.plan, moves).items():
+    plan = session.paths.plan if session.has_log_dirs else None
+    for broker, choices in _log_dirs_of(moves, plan.predicted_log_dirs if plan is not None else {}).items():
         answers = session.write(lambda b=broker, c=choices: session.admin.choose_log_dirs(b, c))  # type: ignore[misc]
         final = refused(answers, ignoring=TRANSIENT | {CORDONED})
         if final:
             raise refusal(f"the log dirs that the plan names on broker {broker}", final, session.paths.again)
 
 
-def _log_dirs_of(plan: Plan, moves: Iterable[Move]) -> Mapping[int, Mapping[TopicPartition, str]]:
-    """Return the log dir of each replica that these moves add, by broker, as far as the plan predicts them."""
+def _log_dirs_of(
+    moves: Iterable[Move], predicted: Mapping[TopicPartition, Mapping[int, str]]
+) -> Mapping[int, Mapping[TopicPartition, str]]:
+    """Return the log dir of each replica that these moves add, by broker: as the plan asks for, else as predicted."""
     found: defaultdict[int, dict[TopicPartition, str]] = defaultdict(dict)
     for move in moves:
-        predicted = plan.predicted_log_dirs.get(move.topic_partition, {})
-        for broker in set(move.added) & set(predicted):
-            found[broker][move.topic_partition] = predicted[broker]
+        wanted = {**predicted.get(move.topic_partition, {}), **move.log_dirs}
+        for broker in set(move.added) & set(wanted):
+            found[broker][move.topic_partition] = wanted[broker]
     return dict(sorted(found.items()))
+
+
+def _choose_dirs(session: Session, memory: StageMemory, step: ChooseLogDirs) -> StageMemory:
+    """Have a broker copy replicas to other log dirs of its own; each answer is for one replica."""
+    broker = step.moves[0].broker
+    choices = {move.topic_partition: move.to_dir for move in step.moves}
+    crash_point("dirs.before")
+    answers = session.write(lambda: session.admin.choose_log_dirs(broker, choices))
+    crash_point("dirs.sent")
+    now = session.now()
+    for move in step.moves:
+        answer = answers.get(move.topic_partition, Answer())
+        known = memory.dir_history(move)
+        if answer.is_ok or answer.error in TRANSIENT:
+            pause = SHOWN if answer.is_ok else _backoff(known.attempts)
+            memory = memory.with_dir(move, replace(known, quiet_until=now + pause))
+            continue
+        text = f"broker {broker} refused to copy {move.topic_partition} to {move.to_dir}: {told_answer(answer)}"
+        hint = f"see to that log dir, then {session.paths.again}, or plan again"
+        memory = memory.with_dir(move, replace(known, problem=Problem("KR704", f"{text}; {hint}")))
+    moves = {str(move.topic_partition): [move.from_dir, move.to_dir] for move in step.moves}
+    session.write_event("logDirs", Outcome.DONE, broker=broker, moves=moves, refused=_errors(answers))
+    crash_point("dirs.recorded")
+    return memory
 
 
 def _backoff(attempts: int) -> timedelta:

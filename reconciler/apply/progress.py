@@ -1,19 +1,20 @@
 """Measures a stage of moves: asks brokers for bytes copied, computes how far it is, how fast, how long to go."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from reconciler.apply.dir_moves import DirState, copied_inside, left_inside
 from reconciler.apply.observed import Observed
 from reconciler.apply.session import Session
-from reconciler.apply.stage_memory import MoveState, StageMemory
+from reconciler.apply.stage_memory import MoveState, Replica, StageMemory
 from reconciler.model.cluster import Partition
 from reconciler.model.move import Move
 from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.run import Outcome, RunProgress
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 ReplicaBytes = Mapping[tuple[TopicPartition, int], int]
@@ -67,6 +68,8 @@ class Meter:
     samples: deque[_Sample] = field(default_factory=deque)
     largest: dict[TopicPartition, int] = field(default_factory=dict)
     """The most bytes that each move was seen to hold; a partition that grows ends with more than was planned."""
+    inside: dict[Replica, tuple[int, int]] = field(default_factory=dict)
+    """What each move between log dirs had copied, and had left to copy, when its broker told last."""
 
     def read(
         self, stage: ReassignStage, stages: int, memory: StageMemory, observed: Observed, sizes: ReplicaBytes
@@ -80,12 +83,29 @@ class Meter:
             copied += max(self.largest[key], move.bytes) if key in done else self.largest[key]
         under_way = [move for move in memory.watched(stage) if move.topic_partition not in done]
         left = sum(_remaining_bytes(move, observed.partition(move.topic_partition), sizes) for move in under_way)
+        return self._told(stage, stages, len(done), copied, left)
+
+    def read_inside(self, stage: LogDirsStage, stages: int, memory: StageMemory, observed: Observed) -> RunProgress:
+        """Return where a stage of moves between log dirs stands; what its brokers do not tell counts as it was."""
+        for move in stage.moves:
+            if memory.dir_history(move).state is not DirState.BLOCKED:
+                self.inside[move.replica] = (copied_inside(move, observed), left_inside(move, observed))
+        known = [self.inside.get(move.replica, (0, move.bytes)) for move in stage.moves]
+        left = sum(
+            remaining
+            for move, (_, remaining) in zip(stage.moves, known, strict=True)
+            if memory.dir_history(move).problem is None
+        )
+        done = sum(memory.dir_history(move).state is DirState.DONE for move in stage.moves)
+        return self._told(stage, stages, done, sum(copied for copied, _ in known), left)
+
+    def _told(self, stage: CopyingStage, stages: int, done: int, copied: int, left: int) -> RunProgress:
         # What is left may grow while data is written: the time left is taken from how fast it shrinks.
         shrinks = self._per_second(lambda first, last: first.remaining - last.remaining)
         return RunProgress(
             stage=stage.number,
             stages=stages,
-            done_moves=len(done),
+            done_moves=done,
             moves=len(stage.moves),
             copied_bytes=copied,
             total_bytes=copied + left,
@@ -123,7 +143,7 @@ class ProgressLog:
 
     def told(self, seen: RunProgress, memory: StageMemory, now: datetime) -> None:
         """Write a line where one is due; the first look at a stage is none."""
-        counts = Counter(history.state.value for history in memory.histories.values())
+        counts = memory.states
         if self.last is None or self.last_at is None:
             self.last, self.last_at = counts, now
             return

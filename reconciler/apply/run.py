@@ -20,7 +20,7 @@ from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import APPLY_AGAIN, paths_of
 from reconciler.apply.refusals import check_not_refused, check_rights
 from reconciler.apply.session import Session, with_result
-from reconciler.apply.standings import moves_under_way, stages_done, steps_to_do
+from reconciler.apply.standings import stages_done, steps_to_do, under_way
 from reconciler.apply.throttling import take_all_off
 from reconciler.apply.turns import Progress, Run
 from reconciler.model.desired import Window
@@ -103,7 +103,7 @@ def _locked(session: Session, gate: Gate, progress: Progress | None) -> RunResul
         first = _first(session, gate, observed)
     except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
         raise _refused(session, observed, error) from error
-    is_clear = not moves_under_way(session.paths, observed)
+    is_clear = not under_way(session.paths, observed)
     return Run(session, gate, progress, first).go(is_clear=is_clear)
 
 
@@ -147,11 +147,11 @@ def _refused(session: Session, observed: Observed, refusal: ReconcilerError) -> 
 
     While moves of that run are in flight their throttles stay on: taken off, they would go on unthrottled.
     """
-    under_way = moves_under_way(session.paths, observed)
+    moving = under_way(session.paths, observed)
     if session.throttles.is_empty:
         pass
-    elif under_way:
-        named = named_some([str(move.topic_partition) for move in under_way])
+    elif moving:
+        named = named_some([str(move.topic_partition) for move in moving])
         text = f"an earlier run of this plan left moves in flight under its throttles: {named}"
         session.messages.append(f"{text}; run cancel with this plan to take both back")
     else:

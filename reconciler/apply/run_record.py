@@ -15,12 +15,13 @@ from reconciler.apply.partition_path import cancelled
 from reconciler.apply.throttles import Entry, Items, ThrottleRecord, parts, wanted_lists
 from reconciler.model.cluster import BROKER_LEASES, FOLLOWER_THROTTLED_REPLICAS, TOPIC_THROTTLES
 from reconciler.model.lock import Holder
-from reconciler.model.move import Move, Reason
+from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.plan import Plan, Restore, Rollback, Source
 from reconciler.model.problem import MissingRight, Refused
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
+_INSIDE = Reason.LOG_DIRS
 VERSION = 1
 """Of the record's form; a record of another version is left as it is, and told of (KR460)."""
 
@@ -44,6 +45,8 @@ class RunRecord:
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
     moves: tuple[Move, ...] = ()
     """Those of its stage."""
+    dir_moves: tuple[DirMove, ...] = ()
+    """Those of its stage, where that moves replicas between log dirs."""
     leaders: Mapping[TopicPartition, int | None] = field(default_factory=dict)
     """Who led before, where that is not the first replica."""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
@@ -67,7 +70,7 @@ class RunRecord:
             Source(""),
             id=self.plan_id,
             digest=self.by.digest,
-            stages=(self._stage(),) if self.moves else (),
+            stages=(self._stage(),) if self.moves or self.dir_moves else (),
             rollback=Rollback(tuple(back)),
             topic_ids=self.topic_ids,
         )
@@ -83,6 +86,7 @@ class RunRecord:
             row: list[object] = [key.partition, move.from_replicas, move.to_replicas, move.bytes]
             topics.setdefault(key.topic, []).append([*row, self.leaders[key]] if key in self.leaders else row)
         implied = wanted_lists(self._stage())
+        inside = {"dirs": self._dirs()} if self.dir_moves and self.is_whole else {}
         lists = [
             [*key, entry.before, *self._items(entry, implied.get(key, frozenset()))]
             for key, entry in sorted(self.throttles.lists.items())
@@ -101,7 +105,19 @@ class RunRecord:
             "lists": lists,
             "moves": [[name, self.topic_ids.get(name), rows] for name, rows in sorted(topics.items())],
             "whole": self.is_whole,
+            **inside,
         }
+
+    def _dirs(self) -> list[list[object]]:
+        """Return the moves between log dirs by broker and by their two log dirs: paths are long, and are said once."""
+        groups: dict[tuple[int, str, str], dict[str, list[list[int]]]] = {}
+        for move in self.dir_moves:
+            topics = groups.setdefault((move.broker, move.from_dir, move.to_dir), {})
+            topics.setdefault(move.topic_partition.topic, []).append([move.topic_partition.partition, move.bytes])
+        return [
+            [*place, [[name, self.topic_ids.get(name), rows] for name, rows in sorted(topics.items())]]
+            for place, topics in sorted(groups.items())
+        ]
 
     def _items(self, entry: Entry, implied: Items) -> list[str]:
         """Return a list's items where the moves do not imply them."""
@@ -111,9 +127,12 @@ class RunRecord:
     def _leader(self, move: Move) -> int | None:
         return self.leaders.get(move.topic_partition, move.from_replicas[0])
 
-    def _stage(self) -> ReassignStage:
+    def _stage(self) -> CopyingStage:
         rates = [int(value) for value in self.ours if value.isdecimal()]
-        return ReassignStage(self.stage, self.moves, self.rate or max(rates, default=None))
+        rate = self.rate or max(rates, default=None)
+        if self.dir_moves:
+            return LogDirsStage(self.stage, self.dir_moves, rate)
+        return ReassignStage(self.stage, self.moves, rate)
 
     @classmethod
     def read(cls, text: str) -> Self | None:
@@ -131,6 +150,13 @@ class RunRecord:
     def _of(cls, fields: Mapping[str, Any], by: Holder) -> Self:
         rows = [(TopicPartition(name, int(row[0])), row) for name, _, rows in fields["moves"] for row in rows]
         moves = tuple(Move(key, tuple(row[1]), tuple(row[2]), int(row[3]), Reason.BALANCE) for key, row in rows)
+        inside = [
+            (name, topic_id, DirMove(TopicPartition(name, int(number)), int(broker), start, end, int(size), _INSIDE))
+            for broker, start, end, topics in fields.get("dirs", ())
+            for name, topic_id, found in topics
+            for number, size in found
+        ]
+        ids = [(name, topic_id) for name, topic_id, _ in (*fields["moves"], *inside)]
         run = cls(
             plan_id=fields["plan"],
             cluster_name=fields["cluster"],
@@ -141,8 +167,9 @@ class RunRecord:
             rate=fields["rate"],
             ours=frozenset(fields["ours"]),
             moves=moves,
+            dir_moves=tuple(move for _, _, move in inside),
             leaders={key: row[4] for key, row in rows if len(row) > 4},  # noqa: PLR2004 - the form of a row
-            topic_ids={name: topic_id for name, topic_id, _ in fields["moves"] if topic_id is not None},
+            topic_ids={name: topic_id for name, topic_id in ids if topic_id is not None},
             is_whole=fields["whole"],
         )
         implied = wanted_lists(run._stage())

@@ -21,7 +21,7 @@ from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.lock import OFFSETS_TOPIC
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, ReconcilerError
 from reconciler.model.run import Outcome, RunEnded, RunEvent, RunResult, RunState, StoppedEarly
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import LogDirsStage, ReassignStage
 from reconciler.model.tally import Tally
 from reconciler.model.topic_partition import TopicPartition
 
@@ -115,10 +115,15 @@ class Session:
             self.is_journal_broken = True
             raise
 
-    def look(self, topics: Collection[str], *, with_configs_of: Collection[str] = ()) -> Observed:
-        """Observe these topics of the plan, every reassignment and the brokers."""
-        ids = self.paths.plan.topic_ids
-        observed = look(self.admin, topics, ids=ids, with_configs_of=with_configs_of)
+    def look(
+        self, topics: Collection[str], *, with_configs_of: Collection[str] = (), has_disks: bool = True
+    ) -> Observed:
+        """Observe these topics of the plan, every reassignment and the brokers.
+
+        Without `has_disks` no broker is asked what its log dirs hold.
+        """
+        ids, dir_moves = self.paths.plan.topic_ids, self.paths.dir_moves if has_disks else ()
+        observed = look(self.admin, topics, ids=ids, with_configs_of=with_configs_of, dir_moves=dir_moves)
         self.seen = observed if self.seen is None else self.seen.then(observed, topics)
         for name, count in sorted((name, len(topic.partitions)) for name, topic in observed.topics.items()):
             self._count(name, count)
@@ -187,9 +192,10 @@ class Session:
         plan = self.paths.plan
         stage = plan.stages[self.stage - 1] if self.stage else None
         moves = stage.moves if isinstance(stage, ReassignStage) else ()
+        inside = stage.moves if isinstance(stage, LogDirsStage) else ()
         led = self.paths.leaders_before(self.stage)
         firsts = {move.topic_partition: move.from_replicas[0] for move in moves}
-        topics = {move.topic_partition.topic for move in moves}
+        topics = {move.topic_partition.topic for move in moves} | {move.topic_partition.topic for move in inside}
         return RunRecord(
             plan_id=plan.id,
             cluster_name=plan.cluster_name,
@@ -201,6 +207,7 @@ class Session:
             ours=self.our_rates,
             throttles=self.throttles,
             moves=moves,
+            dir_moves=inside,
             leaders={key: led[key] for key, first in firsts.items() if key in led and led[key] != first},
             topic_ids={name: plan.topic_ids[name] for name in sorted(topics & plan.topic_ids.keys())},
         )

@@ -3,17 +3,19 @@
 `note` adds a look at the cluster to the memory; everything here is pure, and gone when the process ends.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from reconciler.apply.dir_moves import DirHistory, DirState
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths, Position
 from reconciler.model.cluster import LogDir
-from reconciler.model.move import Move
+from reconciler.model.move import DirMove, Move
 from reconciler.model.problem import Problem
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import size
 
@@ -184,6 +186,8 @@ class StageMemory:
     is_resting: bool = False
     """The time given is over: no move begins any more, and the run stops once those in flight have ended."""
     histories: Mapping[TopicPartition, History] = field(default_factory=dict)
+    dirs: Mapping[Replica, DirHistory] = field(default_factory=dict)
+    """The same of replicas that move between log dirs."""
     fenced_since: Mapping[int, datetime] = field(default_factory=dict)
     """Since when a broker of this stage is seen dead."""
     bad_disks: Mapping[int, BadDisk] = field(default_factory=dict)
@@ -212,10 +216,46 @@ class StageMemory:
         """Return the stage's moves that are not given up."""
         return tuple(move for move in stage.moves if move.topic_partition not in self.left_alone)
 
-    def is_at_rest(self, stage: ReassignStage) -> bool:
+    def is_done(self, stage: CopyingStage) -> bool:
+        """Whether every move of the stage that is not given up is done."""
+        if isinstance(stage, LogDirsStage):
+            return all(self.dir_history(move).state is DirState.DONE for move in self.dirs_watched(stage))
+        return all(self.state(move.topic_partition) is MoveState.DONE for move in self.watched(stage))
+
+    @property
+    def states(self) -> Counter[str]:
+        """How many moves of the stage stand how."""
+        moves = (history.state.value for history in self.histories.values())
+        return Counter(moves) + Counter(history.state.value for history in self.dirs.values())
+
+    def is_at_rest(self, stage: CopyingStage) -> bool:
         """Whether moves of the stage are left, and none of them has begun."""
+        if isinstance(stage, LogDirsStage):
+            return {self.dir_history(move).state for move in self.dirs_watched(stage)} - {DirState.DONE} == {
+                DirState.TO_DO
+            }
         states = {self.state(move.topic_partition) for move in self.watched(stage)} - {MoveState.DONE}
         return states == {MoveState.TO_DO}
+
+    def dir_history(self, move: DirMove) -> DirHistory:
+        """Return what earlier turns saw of a move between log dirs."""
+        return self.dirs.get(move.replica, DirHistory())
+
+    def dirs_watched(self, stage: LogDirsStage) -> tuple[DirMove, ...]:
+        """Return the stage's moves between log dirs that are not given up."""
+        return tuple(move for move in stage.moves if self.dir_history(move).problem is None)
+
+    def with_dir(self, move: DirMove, history: DirHistory) -> "StageMemory":
+        """Return the memory with another history of one move between log dirs."""
+        return replace(self, dirs={**self.dirs, move.replica: history})
+
+    def chosen(self, moves: Iterable[DirMove], quiet_until: datetime) -> "StageMemory":
+        """Return the memory with these moves being asked for once more."""
+        dirs = dict(self.dirs)
+        for move in moves:
+            known = self.dir_history(move)
+            dirs[move.replica] = replace(known, quiet_until=quiet_until, attempts=known.attempts + 1)
+        return replace(self, dirs=dirs, polls=0)
 
     def is_dead_for(self, broker_id: int, patience: timedelta, now: datetime) -> bool:
         """Whether that broker has been dead for that long."""

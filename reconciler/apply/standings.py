@@ -1,15 +1,17 @@
 """Computes where each stage and each move of a plan stands, and what is left to do."""
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from typing import assert_never
 
+from reconciler.apply.dir_moves import DirPlace, are_dirs_done, dir_moves_under_way, dir_place, dir_standing
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.throttles import wanted_rates
 from reconciler.apply.topic_changes import ChangeState, standing
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
-from reconciler.model.move import Election, Move
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.move import DirMove, Election, Move
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import labelled, rate, size
@@ -25,7 +27,15 @@ def tally(paths: PlanPaths, observed: Observed, withdrawn: Collection[TopicParti
         stages[stage.number] = {
             key: _move_standing(link, *fronts[key], is_withdrawn=key in withdrawn) for key, link in links.items()
         }
-    return Tally(stages)
+    inside = {
+        stage.number: tuple(
+            (move.topic_partition, dir_standing(move, observed, is_withdrawn=move.topic_partition in withdrawn))
+            for move in stage.moves
+        )
+        for stage in paths.plan.stages
+        if isinstance(stage, LogDirsStage)
+    }
+    return Tally(stages, inside)
 
 
 def _front(paths: PlanPaths, key: TopicPartition, observed: Observed, made: Collection[str]) -> tuple[int, Standing]:
@@ -70,6 +80,11 @@ def moves_under_way(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:
     return tuple(found)
 
 
+def under_way(paths: PlanPaths, observed: Observed) -> tuple[Move | DirMove, ...]:
+    """Return all that is in flight of a plan: between brokers, and between log dirs."""
+    return (*moves_under_way(paths, observed), *dir_moves_under_way(paths, observed))
+
+
 def overwritten_moves(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:
     """Return the plan's moves that somebody replaced in flight and then cancelled: more replicas are left than before.
 
@@ -100,6 +115,8 @@ def is_stage_done(paths: PlanPaths, stage: Stage, observed: Observed) -> bool:
         case ReassignStage():
             is_moved = all(is_move_done(paths, stage, move, observed) for move in stage.moves)
             return is_moved and not elections_due(paths, stage, observed)
+        case LogDirsStage():
+            return are_dirs_done(stage, observed)
         case ElectStage():
             return not elections_due(paths, stage, observed)
         case _:
@@ -160,6 +177,8 @@ def _steps_of(paths: PlanPaths, stage: Stage, observed: Observed) -> Iterator[st
         case ReassignStage():
             yield from _steps_of_moves(paths, stage, observed)
             yield from _steps_of_elections(paths, stage, observed)
+        case LogDirsStage():
+            yield from _steps_of_dirs(stage, observed)
         case ElectStage():
             yield from _steps_of_elections(paths, stage, observed)
         case _:
@@ -179,6 +198,21 @@ def _steps_of_moves(paths: PlanPaths, stage: ReassignStage, observed: Observed) 
         copies = f", copies {size(move.bytes)}" if move.added else ""
         yield f"move {move.topic_partition} {list(move.from_replicas)} -> {list(move.to_replicas)}{copies}"
     if left and rates:
+        yield "put throttles back to what they were"
+
+
+def _steps_of_dirs(stage: LogDirsStage, observed: Observed) -> Iterator[str]:
+    left = [move for move in stage.moves if dir_place(move, observed) is not DirPlace.AT_END]
+    rates = wanted_rates(replace(stage, moves=tuple(left)))
+    if rates:
+        told = rate(stage.throttle_bytes_per_second or 0)
+        yield f"throttle copies between log dirs of {labelled('broker', rates)} to {told}"
+    for move in left:
+        if dir_place(move, observed) is DirPlace.MOVING:
+            yield f"wait for {move}, which is on its way to {move.to_dir}"
+        else:
+            yield f"move {move} from {move.from_dir} to {move.to_dir}, copies {size(move.bytes)}"
+    if rates:
         yield "put throttles back to what they were"
 
 

@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import TypeVar
 
 from reconciler.admin.port import Admin
+from reconciler.apply.dir_moves import copied_inside, dir_moves_under_way
 from reconciler.apply.journal import recorded
 from reconciler.apply.leftovers import known_run
-from reconciler.apply.observed import Observed
+from reconciler.apply.observed import Observed, disks_of
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.progress import LOG_INTERVAL, copied_bytes
 from reconciler.apply.run_record import RunRecord
@@ -16,15 +17,18 @@ from reconciler.apply.standings import moves_under_way, stages_done, tally
 from reconciler.apply.throttles import throttle_keys
 from reconciler.model.cluster import Cluster
 from reconciler.model.in_sync import MIN_ISR, blocking_partitions, brokers_min_isr
+from reconciler.model.move import DirMove
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight
 from reconciler.model.run import Outcome, RunEvent
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import CopyingStage
 from reconciler.model.starting import start_order
-from reconciler.model.status import LastEvent, MoveStatus, Status
+from reconciler.model.status import DirMoveStatus, LastEvent, MoveStatus, Status
 from reconciler.model.tally import ARRIVED, Standing, Tally
+from reconciler.model.topic_partition import TopicPartition
 
 K = TypeVar("K", int, str)
+S = TypeVar("S", MoveStatus, DirMoveStatus)
 
 
 @dataclass(slots=True)
@@ -55,15 +59,21 @@ class Watcher:
             configs={name: topic.configs for name, topic in cluster.topics.items()},
         )
         paths = paths_of(plan) if plan is not None else None
+        if paths is not None:
+            observed = replace(observed, disks=disks_of(self.admin, cluster.brokers, paths.dir_moves))
         moves = moves_under_way(paths, observed) if paths is not None else ()
+        inside = dir_moves_under_way(paths, observed) if paths is not None else ()
         alive = [broker for broker in sorted(cluster.brokers) if cluster.is_alive(broker)]
         sizes = self.admin.disks(alive, [move.topic_partition for move in moves]).replica_bytes if moves else {}
         done = stages_done(paths, observed) if paths is not None else 0
         known = tally(paths, observed) if paths is not None else None
         now = self.admin.clock.now()
         statuses = _with_rates(self.previous, [MoveStatus(move, copied_bytes(move, sizes)) for move in moves], now)
-        rate = _rate(statuses) if self.previous is not None else _told_rate(journal_events, now)
-        left = sum(status.remaining_bytes for status in statuses)
+        copies = [DirMoveStatus(move, copied_inside(move, observed)) for move in inside]
+        dir_statuses = _with_rates(self.previous, copies, now)
+        all_of_them: tuple[MoveStatus | DirMoveStatus, ...] = (*statuses, *dir_statuses)
+        rate = _rate(all_of_them) if self.previous is not None else _told_rate(journal_events, now)
+        left = sum(status.remaining_bytes for status in all_of_them)
         ours = {move.topic_partition for move in moves}
         blocking = blocking_partitions(cluster, self.min_isr)
         self.previous = Status(
@@ -74,6 +84,7 @@ class Watcher:
             stages=len(plan.stages) if plan else 0,
             stages_done=done,
             moves=statuses,
+            dir_moves=dir_statuses,
             bytes_per_second=rate,
             eta_seconds=left / rate if rate else None,
             broker_throttles=_set_now({broker.id: broker.configs for broker in cluster.brokers.values()}),
@@ -133,7 +144,7 @@ def _has_leftovers(plan: Plan | None, cluster: Cluster, events: Sequence[RunEven
 
 def _is_rolled_back(plan: Plan | None, known: Tally | None, events: Sequence[RunEvent]) -> bool:
     """Whether moves were done, as the journal tells, and are not any more."""
-    moving = {stage.number for stage in plan.stages if isinstance(stage, ReassignStage)} if plan else set()
+    moving = {stage.number for stage in plan.stages if isinstance(stage, CopyingStage)} if plan else set()
     were_done = any(one.step == "stage" and one.outcome is Outcome.DONE and one.stage in moving for one in events)
     return were_done and known is not None and not known.of(*ARRIVED, Standing.IN_FLIGHT)
 
@@ -147,21 +158,25 @@ def _locked_by(admin: Admin) -> tuple[str | None, bool]:
     return (str(holder) if holder is not None else None), True
 
 
-def _with_rates(previous: Status | None, statuses: Sequence[MoveStatus], now: datetime) -> tuple[MoveStatus, ...]:
+def _with_rates(previous: Status | None, statuses: Sequence[S], now: datetime) -> tuple[S, ...]:
     """Return the moves with their bytes per second since the status before, for those in flight in both."""
     if previous is None or now <= previous.time:
         return tuple(statuses)
     seconds = (now - previous.time).total_seconds()
-    before = {status.move.topic_partition: status.copied_bytes for status in previous.moves}
+    before = {_moving(status): status.copied_bytes for status in previous.in_flight}
 
-    def rate(status: MoveStatus) -> float | None:
-        known = before.get(status.move.topic_partition)
+    def rate(status: S) -> float | None:
+        known = before.get(_moving(status))
         return None if known is None else max(0.0, (status.copied_bytes - known) / seconds)
 
     return tuple(replace(status, bytes_per_second=rate(status)) for status in statuses)
 
 
-def _rate(statuses: Sequence[MoveStatus]) -> float | None:
+def _moving(status: MoveStatus | DirMoveStatus) -> tuple[TopicPartition, int | None]:
+    return status.move.topic_partition, status.move.broker if isinstance(status.move, DirMove) else None
+
+
+def _rate(statuses: Sequence[MoveStatus | DirMoveStatus]) -> float | None:
     """Return the bytes per second of all moves whose rate is known."""
     rates = [status.bytes_per_second for status in statuses if status.bytes_per_second is not None]
     return sum(rates) if rates else None

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
-from reconciler.model.move import Election, Move
+from reconciler.model.move import DirMove, Election, Move
 from reconciler.model.problem import Problem
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import CopyingStage
 from reconciler.model.topic_partition import TopicPartition
 
 ATTEMPTS = 5
@@ -18,7 +18,22 @@ SLOWEST_POLL = 5.0
 class PutThrottles:
     """Put the stage's throttles on, added to what is there."""
 
-    stage: ReassignStage
+    stage: CopyingStage
+
+
+@dataclass(frozen=True, slots=True)
+class ChooseLogDirs:
+    """Have one broker copy replicas to other log dirs of its own, one request's worth."""
+
+    moves: tuple[DirMove, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveDirAlone:
+    """Give up one move between log dirs; the rest of the stage goes on."""
+
+    move: DirMove
+    problem: Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +128,10 @@ class FailRun:
 
 
 TopicsRequest = CreateTopics | GrowTopics | ChangeConfigs | DeleteTopics
-Request = PutThrottles | SubmitMoves | WithdrawMoves | TakeThrottleListsOff | ElectLeaders | TopicsRequest
-Step = Request | LeaveAlone | Warn | Wait | FinishStage | FailRun
+Request = (
+    PutThrottles | SubmitMoves | ChooseLogDirs | WithdrawMoves | TakeThrottleListsOff | ElectLeaders | TopicsRequest
+)
+Step = Request | LeaveAlone | LeaveDirAlone | Warn | Wait | FinishStage | FailRun
 
 
 def poll(polls: int) -> Wait:

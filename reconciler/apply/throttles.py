@@ -5,12 +5,13 @@ replica too, and the replica is not in sync. Lists are added to and subtracted f
 never overwritten, so that an operator's own entries stay as they are (KAFKA-10779).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from reconciler.apply.answers import Trouble
 from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import (
+    ALTER_LOG_DIRS_RATE,
     BROKER_LEASES,
     BROKER_THROTTLES,
     FOLLOWER_THROTTLED_REPLICAS,
@@ -19,7 +20,7 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage
 from reconciler.model.words import named_some
 
 EVERYTHING = "*"
@@ -89,17 +90,29 @@ def parts(value: str | None) -> tuple[str, ...]:
 # What a stage, and a plan, needs.
 
 
-def wanted_rates(stage: ReassignStage) -> Mapping[int, str]:
-    """Return the rate of each broker that sends or receives in a stage; empty where the stage has no throttle."""
+def wanted_rates(stage: CopyingStage) -> Mapping[int, str]:
+    """Return the rate of each broker that copies in a stage; empty where the stage has no throttle."""
     if stage.throttle_bytes_per_second is None:
         return {}
-    brokers = {broker for move in stage.moves if move.added for broker in (*move.from_replicas, *move.added)}
+    match stage:
+        case ReassignStage():
+            brokers = {broker for move in stage.moves if move.added for broker in (*move.from_replicas, *move.added)}
+        case LogDirsStage():
+            brokers = {move.broker for move in stage.moves}
     return dict.fromkeys(sorted(brokers), str(stage.throttle_bytes_per_second))
 
 
-def wanted_lists(stage: ReassignStage) -> Mapping[tuple[str, str], Items]:
-    """Return the items of each topic's lists: leader side the replicas before a move, follower side the added ones."""
-    if stage.throttle_bytes_per_second is None:
+def rate_keys(stage: CopyingStage) -> tuple[str, ...]:
+    """Return the keys that hold a stage's rate on its brokers."""
+    return (ALTER_LOG_DIRS_RATE,) if isinstance(stage, LogDirsStage) else BROKER_THROTTLES
+
+
+def wanted_lists(stage: CopyingStage) -> Mapping[tuple[str, str], Items]:
+    """Return the items of each topic's lists: leader side the replicas before a move, follower side the added ones.
+
+    What is copied between log dirs is throttled by the rate alone.
+    """
+    if stage.throttle_bytes_per_second is None or isinstance(stage, LogDirsStage):
         return {}
     items: dict[tuple[str, str], set[str]] = {}
     for move in [one for one in stage.moves if one.added]:
@@ -111,8 +124,8 @@ def wanted_lists(stage: ReassignStage) -> Mapping[tuple[str, str], Items]:
     return {key: frozenset(items[key]) for key in sorted(items)}
 
 
-def _copying_stages(plan: Plan) -> Iterator[ReassignStage]:
-    return (stage for stage in plan.stages if isinstance(stage, ReassignStage))
+def _copying_stages(plan: Plan) -> Iterator[CopyingStage]:
+    return (stage for stage in plan.stages if isinstance(stage, CopyingStage))
 
 
 def our_rates(plan: Plan) -> Items:
@@ -121,9 +134,15 @@ def our_rates(plan: Plan) -> Items:
     return frozenset(map(str, rates)) | ({EVERYTHING} if plan.cordoned else frozenset())
 
 
+def throttled_rates(plan: Plan) -> frozenset[tuple[int, str]]:
+    """Return the brokers that a stage of this plan throttles, with each key that it sets there."""
+    stages = _copying_stages(plan)
+    return frozenset((broker, key) for stage in stages for broker in wanted_rates(stage) for key in rate_keys(stage))
+
+
 def throttled_brokers(plan: Plan) -> frozenset[int]:
     """Return the brokers that a stage of this plan throttles."""
-    return frozenset(broker for stage in _copying_stages(plan) for broker in wanted_rates(stage))
+    return frozenset(broker for broker, _ in throttled_rates(plan))
 
 
 def throttled_lists(plan: Plan) -> Mapping[tuple[str, str], Items]:
@@ -149,8 +168,10 @@ def rates_to_set(
     throttles: ThrottleRecord,
     ours: Items,
     confirmed: Mapping[tuple[int, str], str],
+    *,
+    keys: Collection[str] = BROKER_THROTTLES,
 ) -> Mapping[int, tuple[ConfigChange, ...]]:
-    """Return the changes that give each live broker both rates; nothing for a broker that has them from this run.
+    """Return the changes that give each live broker its rate by each of the keys; nothing where this run has set it.
 
     What is read may be older than what this run has put back, so a rate that Kafka has not confirmed to this run
     (`confirmed`) is set again, whatever is read. A rate of ours that somebody has replaced by another since is left as
@@ -159,7 +180,7 @@ def rates_to_set(
     changes: dict[int, tuple[ConfigChange, ...]] = {}
     for broker in wanted.keys() & configs.keys():
         rate, needed = wanted[broker], []
-        for key in sorted(BROKER_THROTTLES):
+        for key in sorted(keys):
             value, known = configs[broker].get(key), (broker, key)
             is_set = value == rate == confirmed.get(known)
             is_taken_over = (

@@ -28,6 +28,7 @@ from reconciler.apply.throttles import (
     lists_before,
     lists_to_extend,
     parts,
+    rate_keys,
     rate_restored,
     rates_to_set,
     throttled_lists,
@@ -38,7 +39,7 @@ from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import CORDONED_LOG_DIRS, TOPIC_THROTTLES
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import CopyingStage
 from reconciler.model.words import named_some
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ _SILENT = Trouble("it does not answer", is_passing=True)
 _NONE = Trouble("")
 
 
-def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | None:
+def put_throttles(session: Session, stage: CopyingStage) -> frozenset[int] | None:
     """Put a stage's throttles on where they are missing; return the brokers that have them now.
 
     None where Kafka wants to be asked again; a broker that does not answer is left out.
@@ -66,7 +67,8 @@ def put_throttles(session: Session, stage: ReassignStage) -> frozenset[int] | No
     broker_configs = session.admin.broker_configs(sorted(rates)) if rates else {}
     topic_configs = session.admin.topic_configs(topics) if topics else {}
     ours = session.our_rates
-    to_set = rates_to_set(rates, broker_configs, session.throttles, ours, session.confirmed_rates)
+    keys = rate_keys(stage)
+    to_set = rates_to_set(rates, broker_configs, session.throttles, ours, session.confirmed_rates, keys=keys)
     first_lists = {**lists_before(topic_configs, session.earlier_lists), **session.first_lists}
     to_append = lists_to_extend(lists, topic_configs, session.confirmed_items, first_lists)
     if not to_set and not to_append:

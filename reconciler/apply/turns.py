@@ -11,6 +11,8 @@ from reconciler.apply.answers import Trouble, tried
 from reconciler.apply.checks import GATE_PAUSE_SECONDS, Gate
 from reconciler.apply.crash import crash_point
 from reconciler.apply.decide import decide
+from reconciler.apply.decide_dirs import note_dirs
+from reconciler.apply.dir_moves import DirState, dir_moves_under_way
 from reconciler.apply.observed import Observed
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Disks, Meter, ProgressLog
@@ -21,11 +23,12 @@ from reconciler.apply.steps import FinishStage
 from reconciler.apply.throttles import leftover_problems
 from reconciler.apply.throttling import put_cordons, take_all_off
 from reconciler.apply.withdraw import seen_as_far_as_visible, told_left, unseen_moves, withdraw
+from reconciler.apply.withdraw_dirs import withdraw_dirs
 from reconciler.model.lock import LockLost
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
-from reconciler.model.stage import ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.words import named_some, rate
 
 OUTAGE = timedelta(seconds=180)
@@ -111,10 +114,27 @@ class Run:
             while self._turn(index):
                 pass
         self.is_disk_denied = self.disks.is_denied
+        self._tell_elsewhere(self._plan.stages[index])
         crash_point("stage.done")
         self.session.write_event("stage", Outcome.DONE)
         self.session.stages_done += 1
         self.memory = None
+
+    def _tell_elsewhere(self, stage: Stage) -> None:
+        """Tell of new replicas that did not land in the log dir asked for: their broker forgot it as it restarted."""
+        moves = [move for move in stage.moves if move.log_dirs] if isinstance(stage, ReassignStage) else []
+        keys = [move.topic_partition for move in moves]
+        found = tried(lambda: self.session.admin.disks(sorted({b for m in moves for b in m.log_dirs}), keys))
+        if not moves or isinstance(found, Trouble):
+            return
+        for move in moves:
+            for broker, path in sorted(move.log_dirs.items()):
+                landed = found.replica_paths.get((move.topic_partition, broker), path)
+                if landed != path:
+                    text = f"{move.topic_partition} was to go to log dir {path} of broker {broker}, and is in {landed}"
+                    self.session.say(
+                        f"{text}: a broker forgets what it was asked as it restarts; plan again to move it"
+                    )
 
     def _begin(self, index: int) -> bool:
         """Begin a stage; return False where nothing of it is left to do."""
@@ -165,8 +185,8 @@ class Run:
         memory = self._current()
         observed = self._observe(stage)
         now = self.session.now()
-        if isinstance(stage, ReassignStage):
-            memory = replace(note(self.session.paths, stage, observed, memory, now), is_resting=self.gate.is_late)
+        if isinstance(stage, CopyingStage):
+            memory = replace(self._noted(stage, observed, memory, now), is_resting=self.gate.is_late)
             self._report(stage, observed, memory)
             if memory.is_resting and memory.is_at_rest(stage):
                 self.memory = memory
@@ -180,6 +200,11 @@ class Run:
         self.memory = perform(self.session, self.memory, step)
         return True
 
+    def _noted(self, stage: CopyingStage, observed: Observed, memory: StageMemory, now: datetime) -> StageMemory:
+        if isinstance(stage, LogDirsStage):
+            return note_dirs(stage, observed, memory, now)
+        return note(self.session.paths, stage, observed, memory, now)
+
     def _current(self) -> StageMemory:
         assert self.memory is not None, "a turn belongs to a stage"  # noqa: S101 - tells the type checker
         return self.memory
@@ -187,16 +212,22 @@ class Run:
     def _observe(self, stage: Stage) -> Observed:
         names = self.session.paths.topics_of(stage)
         configs = names if isinstance(stage, TopicsStage) else ()
-        observed = self.session.look(names, with_configs_of=configs)
+        observed = self.session.look(names, with_configs_of=configs, has_disks=isinstance(stage, LogDirsStage))
         if isinstance(stage, ReassignStage):
             return self.disks.added_to(observed, stage)
         return observed
 
-    def _report(self, stage: ReassignStage, observed: Observed, memory: StageMemory) -> None:
-        read = partial(self.meter.read, stage, len(self._plan.stages), memory, observed, self.disks.sizes)
+    def _report(self, stage: CopyingStage, observed: Observed, memory: StageMemory) -> None:
+        stages, now = len(self._plan.stages), self.session.now()
+        measured_at: datetime | None = now
+        if isinstance(stage, LogDirsStage):
+            read = partial(self.meter.read_inside, stage, stages, memory, observed)
+        else:
+            read = partial(self.meter.read, stage, stages, memory, observed, self.disks.sizes)
+            measured_at = self.disks.sizes_at
         seen = read()
-        if self.disks.sizes_at != self.meter.sampled_at or seen.done_moves == seen.moves:
-            self.meter.sample(self.disks.sizes_at or self.session.now(), seen)
+        if measured_at != self.meter.sampled_at or seen.done_moves == seen.moves:
+            self.meter.sample(measured_at or now, seen)
             seen = read()
         self.log.told(seen, memory, self.session.now())
         if self.progress is not None:
@@ -259,6 +290,9 @@ def _as_it_is(session: Session, memory: StageMemory | None, error: LockLost) -> 
 
 def _perhaps_in_flight(session: Session, memory: StageMemory | None) -> list[str]:
     stage = session.paths.plan.stages[memory.stage_index] if memory else None
+    if memory is not None and isinstance(stage, LogDirsStage):
+        known = [(move, memory.dir_history(move)) for move in stage.moves]
+        return [str(move) for move, one in known if one.attempts and one.state is not DirState.DONE]
     if memory is None or not isinstance(stage, ReassignStage):
         return []
     histories = {move.topic_partition: memory.history(move.topic_partition) for move in stage.moves}
@@ -279,6 +313,7 @@ def _take_back(session: Session, memory: StageMemory) -> bool:
     observed, hidden = found
     try:
         outcome = withdraw(session, moves_under_way(session.paths, observed))
+        withdraw_dirs(session, dir_moves_under_way(session.paths, observed), outcome)
     except LockLost as trouble:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {trouble}")
         return True
@@ -291,12 +326,11 @@ def _take_back(session: Session, memory: StageMemory) -> bool:
 
 def waited_for(stages: int, stage: Stage, memory: StageMemory) -> str:
     """Return what a stage waits for, in words; of moves only what keeps them, as progress tells of the copying."""
-    moves = memory.watched(stage) if isinstance(stage, ReassignStage) else ()
-    if not isinstance(stage, ReassignStage) or all(
-        memory.state(one.topic_partition) is MoveState.DONE for one in moves
-    ):
+    is_done = memory.is_done(stage) if isinstance(stage, CopyingStage) else True
+    if is_done:
         return f"stage {stage.number}/{stages} to show what it changed"
     unclear = [str(key) for key, one in memory.histories.items() if one.off_since or one.lagging_since]
+    unclear += [f"{key} on broker {broker}" for (key, broker), one in memory.dirs.items() if one.off_since]
     told = [f"broker {broker}, which is not alive" for broker in sorted(memory.fenced_since)]
     told += [f"log dirs of broker {broker}" for broker in sorted(memory.bad_disks)]
     if unclear:

@@ -7,7 +7,7 @@ import click
 from reconciler.command.exits import Exit
 from reconciler.command.options import HTML, JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell, write
-from reconciler.command.values import NO_LOG_DIR, STATISTIC_HELP, STATISTICS, seal_of, seal_options
+from reconciler.command.values import INSIDE_THROTTLE, NO_LOG_DIR, STATISTIC_HELP, STATISTICS, seal_of, seal_options
 from reconciler.command.verbs import option, verb
 from reconciler.model.loads import Statistic
 
@@ -123,6 +123,8 @@ def _write_kafka_files(plan: "Plan", folder: str, *, has_log_dirs: bool) -> None
     tell(f"Wrote {len(names)} files to {folder}.")
     if has_log_dirs and not plan.predicted_log_dirs:
         tell(NO_LOG_DIR)
+    if plan.summary.dir_moves:
+        tell(INSIDE_THROTTLE)
     if plan.topic_changes:
         tell(f"warning: {len(plan.topic_changes)} topic changes have no such file; apply does them (KR818)")
 

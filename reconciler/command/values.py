@@ -25,6 +25,10 @@ STATISTICS = click.Choice([statistic.value for statistic in Statistic])
 STATISTIC_HELP = "Which rate counts: that of the cluster's busiest time, or the mean."
 NO_LOG_DIR = "warning: no log dir is named: no new replica goes to a broker known to have several (KR827)"
 """What `--log-dirs` of show and of apply both say."""
+INSIDE_THROTTLE = (
+    "Some stages move replicas between the log dirs of one broker: give kafka-reassign-partitions"
+    " --replica-alter-log-dirs-throttle for these, in bytes per second."
+)
 
 
 class Duration(click.ParamType[timedelta]):

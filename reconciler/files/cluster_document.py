@@ -16,8 +16,10 @@ from reconciler.model.desired import (
     BrokerState,
     DesiredBroker,
     DesiredCluster,
+    DesiredLogDir,
     Even,
     Limits,
+    LogDirState,
     MovePolicy,
     Off,
     TopicPolicy,
@@ -86,6 +88,10 @@ def _brokers(spec: YamlMap, problems: list[Problem]) -> Mapping[int, DesiredBrok
             entry.get("reason"),
             entry.at,
             has_state="state" in entry,
+            log_dirs=tuple(
+                DesiredLogDir(one["path"], LogDirState(one.get("state", "active")), one.at)
+                for one in entry.get("logDirs", [])
+            ),
             weights={} if is_plain else dict(capacity),
             rates={key: _parsed(rates, key, parse_rate, problems) or 0 for key in rates},
         )
@@ -120,6 +126,7 @@ def _balance(written: YamlMap, problems: list[Problem]) -> Balance:
         disk=target("disk"),
         network_in=target("networkIn"),
         network_out=target("networkOut"),
+        log_dirs=target("logDirs"),
         leader_in=target("leaderIn"),
         at=written.key_at,
     )
@@ -151,6 +158,7 @@ def _limits(written: YamlMap, problems: list[Problem]) -> Limits:
         deleted_topics=written.get("deletedTopics", Limits().deleted_topics),
         deleted_bytes=_parsed(written, "deletedBytes", parse_bytes, problems),
         rates=rates,
+        replicas_per_broker=written.get("replicasPerBroker"),
         at=written.key_at,
     )
 

@@ -12,7 +12,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.config_rule import RELEASES
-from reconciler.model.desired import RATE_OF, Desired, DesiredCluster, DesiredTopic, Protection
+from reconciler.model.desired import (
+    RATE_OF,
+    Desired,
+    DesiredBroker,
+    DesiredCluster,
+    DesiredLogDir,
+    DesiredTopic,
+    Protection,
+)
 from reconciler.model.problem import Problem
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.simulate.configs import value_problem
@@ -47,6 +55,8 @@ def cluster_problems(cluster: DesiredCluster) -> Iterator[Problem]:
         yield Problem("KR129", "a throttle of 0 lets no replica ever arrive", cluster.moves.at["throttle"])
     if cluster.moves.timeout_seconds == 0:
         yield Problem("KR129", "a timeout of 0 stops every run at once", cluster.moves.at["timeout"])
+    for broker in cluster.brokers.values():
+        yield from _log_dir_problems(broker)
     yield from _limit_problems(cluster)
     for window in cluster.windows:
         if window.start == window.end:
@@ -56,6 +66,15 @@ def cluster_problems(cluster: DesiredCluster) -> Iterator[Problem]:
         except (ZoneInfoNotFoundError, ValueError, OSError):
             message = f"{window.timezone!r} is no time zone: write one such as Europe/Berlin"
             yield Problem("KR122", message, window.at)
+
+
+def _log_dir_problems(broker: DesiredBroker) -> Iterator[Problem]:
+    first: dict[str, DesiredLogDir] = {}
+    for one in broker.log_dirs:
+        other = first.setdefault(one.path, one)
+        if other is not one:
+            message = f"log dir {one.path} of broker {broker.id} is declared twice, first at {other.at}"
+            yield Problem("KR110", message, one.at, beside=(other.at,) if other.at else ())
 
 
 def _limit_problems(cluster: DesiredCluster) -> Iterator[Problem]:
@@ -100,6 +119,25 @@ def _placement_problems(topic: DesiredTopic) -> Iterator[Problem]:
         if outside:
             message = f"racks.leader names {', '.join(outside)}, which racks.only leaves out"
             yield Problem("KR127", message, topic.where("placement.racks.leader"))
+    yield from _by_rack_problems(topic)
+
+
+def _by_rack_problems(topic: DesiredTopic) -> Iterator[Problem]:
+    """Yield where replicas by rack do not add up, or name other racks than the rest of the placement."""
+    placement, at = topic.placement, topic.where("placement.racks.replicas")
+    if placement.racks_replicas is None:
+        return
+    named, total = {rack for rack, _ in placement.racks_replicas}, sum(count for _, count in placement.racks_replicas)
+    if topic.replication_factor not in {None, total}:
+        wanted = f"replicationFactor is {topic.replication_factor} ({topic.where('replicationFactor')})"
+        yield Problem("KR127", f"racks.replicas adds up to {total}, but {wanted}", at)
+    unequal = sorted((placement.racks_only or named) ^ named)
+    if unequal:
+        yield Problem("KR127", f"racks.replicas and racks.only do not name the same racks: {', '.join(unequal)}", at)
+    outside = sorted((placement.racks_leader or named) - named)
+    if outside:
+        message = f"racks.leader names {', '.join(outside)}, where racks.replicas wants no replica"
+        yield Problem("KR127", message, topic.where("placement.racks.leader"))
 
 
 def _assignment_problems(topic: DesiredTopic) -> Iterator[Problem]:

@@ -151,6 +151,16 @@ class BrokenRule:
 
 
 @dataclass(frozen=True, slots=True)
+class DirDifference:
+    """A log dir that does not hold what is wished."""
+
+    broker: Annotated[int, "The broker."]
+    log_dir: Annotated[str, "The log dir's path."]
+    detail: Annotated[str, "What differs, in words."]
+    at: _At = None
+
+
+@dataclass(frozen=True, slots=True)
 class Spared:
     """A topic that is not deleted, and the violation that says why."""
 
@@ -164,6 +174,7 @@ class Changes:
 
     `broken_rules` holds the most urgent rule that each partition breaks, which gives its move a reason; `also_broken`
     what it breaks beside that. `drift` holds what cannot be fixed, with the reason, and what seems to be a slip.
+    `log_dirs`: those of a broker that do not hold what is wished.
     `spared`: why a topic that nobody declares, and that could be deleted, is not; a topic may have several reasons.
     Whether a balance is out of its target is the planner's word.
     """
@@ -174,6 +185,7 @@ class Changes:
     drift: tuple[Problem, ...] = ()
     also_broken: tuple[BrokenRule, ...] = ()
     spared: tuple[Spared, ...] = ()
+    log_dirs: tuple[DirDifference, ...] = ()
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -211,6 +223,7 @@ class DiffReport:
         tuple[ReportedProblem, ...],
         "What differs and is not put right, such as undeclared topics that may not be deleted.",
     ]
+    log_dirs: Annotated[tuple[DirDifference, ...], "Log dirs that do not hold what is wished; not there: none."] = ()
 
     @classmethod
     def of(cls, found: Changes, fields: Iterable[Difference]) -> Self:
@@ -222,4 +235,5 @@ class DiffReport:
             broken_rules=found.every_broken_rule,
             elections=found.elections,
             drift=tuple(map(ReportedProblem.of, found.problems)),
+            log_dirs=found.log_dirs,
         )

@@ -10,6 +10,7 @@ from reconciler.model.codec import (
     DISTINCT,
     FILLED,
     HIDDEN,
+    INLINE,
     NULLABLE,
     SORTED,
     By,
@@ -31,7 +32,8 @@ TOPIC_THROTTLES = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
 CLASSIC, CONSUMER = "classic", "consumer"
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
 AUTO_REBALANCE, DELETE_TOPICS = "auto.leader.rebalance.enable", "delete.topic.enable"
-BROKER_LEASES = (*BROKER_THROTTLES, CORDONED_LOG_DIRS)
+ALTER_LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+BROKER_LEASES = (*BROKER_THROTTLES, CORDONED_LOG_DIRS, ALTER_LOG_DIRS_RATE)
 """The settings of brokers that a run changes and gives back."""
 DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR = "num.partitions", "default.replication.factor"
 REMOTE_STORAGE = "remote.storage.enable"
@@ -80,6 +82,15 @@ class LogDir:
     is_cordoned: Annotated[bool, "Whether Kafka itself puts no new replica there (KIP-1066). Since 1.1."] = False
 
 
+@dataclass(frozen=True, slots=True)
+class FutureReplica:
+    """The copy that a broker makes of one of its replicas in another of its log dirs (KIP-113)."""
+
+    topic_partition: Annotated[TopicPartition, INLINE]
+    path: Annotated[str, Key("logDir"), "The log dir that it is made in."]
+    size_bytes: Annotated[int | None, Key("bytes"), "What is copied by now; null or left out where not known."] = None
+
+
 _Configs = Annotated[Mapping[str, str], ALWAYS, "Dynamic overrides only, never defaults."]
 
 
@@ -99,10 +110,19 @@ class Broker:
         "What is in force there, wherever it was set, of the settings that plans depend on; not there where unknown. "
         "Since 1.1.",
     ] = field(default_factory=dict)
+    future_replicas: Annotated[
+        tuple[FutureReplica, ...],
+        "The copies of its own replicas that it makes in other log dirs of its own; not there: none. Since 1.1.",
+    ] = ()
 
     def in_force(self, key: str) -> str | None:
         """Return what is in force there of a setting that plans depend on, None where it is unknown."""
         return self.configs.get(key, self.settings.get(key))
+
+    @property
+    def sized_dirs(self) -> tuple[LogDir, ...]:
+        """Its log dirs of which size and free bytes are known: an offline one tells neither."""
+        return tuple(one for one in self.log_dirs if one.total_bytes is not None and one.usable_bytes is not None)
 
     @property
     def total_bytes(self) -> int | None:

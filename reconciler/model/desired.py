@@ -21,6 +21,14 @@ class BrokerState(StrEnum):
     ABSENT = "absent"
 
 
+class LogDirState(StrEnum):
+    """What a log dir may hold: everything, only what it has, or nothing in the end."""
+
+    ACTIVE = "active"
+    CORDONED = "cordoned"
+    DRAINING = "draining"
+
+
 class Spread(StrEnum):
     """How replicas spread over racks: a rule, a wish that yields, or nothing."""
 
@@ -46,10 +54,20 @@ RATE_OF = {"networkIn": "networkIn", "networkOut": "networkOut", "leaderIn": "ne
 
 
 @dataclass(frozen=True, slots=True)
+class DesiredLogDir:
+    """A log dir of a broker, by its path there."""
+
+    path: str
+    state: LogDirState = LogDirState.ACTIVE
+    at: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DesiredBroker:
     """A broker that differs from active, capacity 1. `capacity` is a weight: its fair share is proportional.
 
     `has_state`: the state stands in the file. One that is written as active takes replicas even if Kafka cordons it.
+    `log_dirs`: those that are written, in the file's order.
     `weights`: the weights that are written for one measure, of CAPACITIES. `rates`: bytes a second that it can take in
     (`networkIn`) and send (`networkOut`), where written.
     """
@@ -60,6 +78,7 @@ class DesiredBroker:
     reason: str | None = None
     at: Location | None = None
     has_state: bool = False
+    log_dirs: tuple[DesiredLogDir, ...] = ()
     weights: Mapping[str, int] = field(default_factory=dict)
     rates: Mapping[str, int] = field(default_factory=dict)
 
@@ -100,7 +119,10 @@ BalanceTarget = Off | Even | Within
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The balance asked for, one target a measure; `at` maps a measure's name in the file to its place."""
+    """The balance asked for, one target a measure; `at` maps a measure's name in the file to its place.
+
+    `log_dirs`: how full the log dirs of one broker are, reached inside that broker.
+    """
 
     replicas: BalanceTarget = Off()
     leaders: BalanceTarget = Off()
@@ -108,6 +130,7 @@ class Balance:
     disk: BalanceTarget = Off()
     network_in: BalanceTarget = Off()
     network_out: BalanceTarget = Off()
+    log_dirs: BalanceTarget = Off()
     leader_in: BalanceTarget = Off()
     at: Mapping[str, Location] = field(default_factory=dict)
 
@@ -134,6 +157,7 @@ class Limits:
     """Bounds over which `apply` refuses. `changed_partitions` is a count or, as a Fraction, a share of all.
 
     `deleted_bytes`: of all replicas, of topics deleted and of configs that destroy records; None for no limit.
+    `replicas_per_broker`: a rule of every placement, None for none.
     `rates`: of those in RATE_OF, the most that a broker may carry in the end: bytes a second for each unit of its
     capacity or, as a Fraction, a share of its written rate.
     """
@@ -144,6 +168,7 @@ class Limits:
     deleted_topics: int = 1
     deleted_bytes: int | None = None
     rates: Mapping[str, int | Fraction] = field(default_factory=dict)
+    replicas_per_broker: int | None = None
     at: Mapping[str, Location] = field(default_factory=dict)
 
 
@@ -200,10 +225,13 @@ class DesiredCluster:
 class Placement:
     """Where replicas may stand. None: not written, so not compared.
 
-    `racks_spread` is PREFER where `racks` is written without `spread`. `assignment` is one ordered list a partition.
+    `racks_spread` is PREFER where `racks` is written without `spread`. `racks_replicas` is in its place: how many
+    replicas stand in each rack, by name, and none elsewhere. `racks_leader` is preferred. `assignment` is one ordered
+    list a partition.
     """
 
     racks_spread: Spread | None = None
+    racks_replicas: tuple[tuple[str, int], ...] | None = None
     racks_only: frozenset[str] | None = None
     racks_leader: frozenset[str] | None = None
     brokers_only: frozenset[int] | None = None

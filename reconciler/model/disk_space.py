@@ -8,13 +8,22 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.columns import sums
 from reconciler.model.table_maker import table_of
 
+NO_SPACE = "KR849"
+"""The warning that no placement keeps `limits.diskUse`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The part of each disk that may be filled; a `tight` broker keeps it before anything has left it, too."""
+    """The part of each disk that may be filled; a `tight` broker keeps it on the way too, and not in the end alone.
+
+    `is_mending`: nothing comes to a disk that is too full already; what has left it is a wish that may fail.
+    `is_sparing`: a disk that is too full already may stay so, as nothing else was found; then nothing comes to it.
+    """
 
     share: Fraction
     tight: frozenset[int] = frozenset()
+    is_mending: bool = False
+    is_sparing: bool = False
 
 
 def bytes_held(observed: Cluster) -> dict[int, int]:

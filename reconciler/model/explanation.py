@@ -6,7 +6,7 @@ from typing import Annotated, NamedTuple
 
 from reconciler.model.codec import HIDDEN, INLINE, OBJECT, REQUIRED, Ids, Key, When
 from reconciler.model.grounds import OtherMove
-from reconciler.model.move import Reason
+from reconciler.model.move import DirMove, Reason
 from reconciler.model.problem import Location
 from reconciler.model.topic_partition import TopicPartition
 
@@ -138,6 +138,7 @@ class StepKind(StrEnum):
     CREATE = "create"
     REASSIGN = "reassign"
     ELECT = "elect"
+    LOG_DIRS = "logDirs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,9 @@ class StepOfPartition:
         "Who leads when the stage begins, and so serves the copies; not there: nobody does.",
     ] = None
     elected: Annotated[int | None, Key("leader"), "Who is elected."] = None
+    log_dirs: Annotated[
+        tuple[DirMove, ...], Key("logDirs"), "Replicas that go to another log dir of their broker."
+    ] = ()
     is_created: Annotated[bool, HIDDEN] = False
 
     @property
@@ -162,6 +166,8 @@ class StepOfPartition:
         """What is done."""
         if self.elected is not None:
             return StepKind.ELECT
+        if self.log_dirs:
+            return StepKind.LOG_DIRS
         return StepKind.CREATE if self.is_created else StepKind.REASSIGN
 
 

@@ -31,6 +31,13 @@ class BrokerGround:
         return self.weights.get(measure, self.capacity)
 
 
+class RackReplicas(NamedTuple):
+    """How many replicas of each partition a rack is to hold."""
+
+    rack: str
+    replicas: Annotated[int, AtLeast(1)]
+
+
 @dataclass(frozen=True, slots=True)
 class PlacementGround:
     """A placement as it was declared, its names sorted; what is not there was not written."""
@@ -41,6 +48,7 @@ class PlacementGround:
     brokers_only: Annotated[Ids | None, "Brokers that may hold replicas."] = None
     brokers_except: Annotated[Ids, "Brokers that may not."] = ()
     is_assigned: Annotated[bool, "Replicas are written one by one."] = False
+    racks_replicas: Annotated[tuple[RackReplicas, ...] | None, "How many replicas each rack holds exactly."] = None
 
 
 UNDECLARED = -1

@@ -1,6 +1,7 @@
 """Describes what a plan does to partitions."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
@@ -21,6 +22,7 @@ class Reason(StrEnum):
     BALANCE = "balance"
     LEADERS = "leaders"
     NEW_PARTITION = "newPartition"
+    LOG_DIRS = "logDirs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,11 @@ class Move:
     reason: Annotated[Reason, "The rule or balance that asks for it."]
     at: Annotated[Location | None, "File and line that ask for it."] = None
     is_size_known: Annotated[bool, "False: a size is not known, and bytes is a lower bound; not there: true."] = True
+    log_dirs: Annotated[
+        Mapping[int, str],
+        Key("logDirs"),
+        "The log dir that each new replica is asked to go to; a broker not there: Kafka chooses.",
+    ] = field(default_factory=dict, hash=False)
 
     @property
     def added(self) -> tuple[int, ...]:
@@ -51,6 +58,29 @@ class Move:
     def is_reorder(self) -> bool:
         """Whether only the order changes, which Kafka does at once, whoever is alive or in sync."""
         return not self.added and not self.removed
+
+
+@dataclass(frozen=True, slots=True)
+class DirMove:
+    """One replica from one log dir of its broker to another (KIP-113): copied inside the broker, over no network."""
+
+    topic_partition: Annotated[TopicPartition, INLINE]
+    broker: Annotated[int, "The broker that has the replica, before and after."]
+    from_dir: Annotated[str, Key("fromDir"), "The log dir before."]
+    to_dir: Annotated[str, Key("toDir"), "The log dir after."]
+    bytes: Annotated[int, "What is copied from disk to disk: the size of the replica."]
+    reason: Annotated[Reason, "logDirs for a balance, draining for a log dir that is declared draining."]
+    at: Annotated[Location | None, "File and line that ask for it."] = None
+    is_size_known: Annotated[bool, "False: the size is not known, and bytes is a lower bound; not there: true."] = True
+    replicas: Annotated[Ids, "The partition's ordered replicas meanwhile."] = ()
+
+    @property
+    def replica(self) -> tuple[TopicPartition, int]:
+        """The replica that moves: its partition and its broker."""
+        return self.topic_partition, self.broker
+
+    def __str__(self) -> str:
+        return f"{self.topic_partition} on broker {self.broker}"
 
 
 @dataclass(frozen=True, slots=True)

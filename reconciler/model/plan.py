@@ -25,7 +25,7 @@ from reconciler.model.codec import (
 from reconciler.model.effect import Destruction
 from reconciler.model.grounds import Grounds
 from reconciler.model.problem import DRIFT, Problem, Remedy
-from reconciler.model.stage import ReassignStage, Stage, elections_of
+from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage, Stage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
 
@@ -208,6 +208,12 @@ class Summary:
         AtLeast(1),
         "Differences that stay whatever the plan does, among the warnings and violations; not there: none.",
     ] = 0
+    dir_moves: Annotated[
+        int, Key("logDirMoves"), AtLeast(1), "Replicas moved between log dirs of their brokers; not there: none."
+    ] = 0
+    dir_bytes: Annotated[
+        int, Key("logDirBytes"), AtLeast(1), "Bytes copied between log dirs of one broker; not there: none."
+    ] = 0
     has_effects: Annotated[bool, HIDDEN] = True
     """Whether the plan says what its changes destroy: plan files of the first versions do not."""
 
@@ -296,6 +302,12 @@ class Plan:
         Key("summary/leastSeconds"),
         "How long the busiest broker's bytes, in or out, take at the throttle, however stages are packed.",
     ] = None
+    least_dir_bytes: Annotated[
+        int | None,
+        Key("summary/logDirBytesLowerBound"),
+        "What moves between log dirs copy at least in any plan that comes as near to limits and balance; not there: "
+        "nothing moves between them.",
+    ] = None
     log_dirs: Annotated[
         Mapping[int, tuple[LogDirUse, ...]],
         "Broker to its log dirs, where it has several and tells what lies in each.",
@@ -336,6 +348,15 @@ class Plan:
         return not self.stages
 
     @property
+    def new_log_dirs(self) -> Mapping[TopicPartition, Mapping[int, str]]:
+        """The log dir of each new replica on brokers with several, as asked for or as Kafka is taken to choose."""
+        found = {key: dict(dirs) for key, dirs in self.predicted_log_dirs.items()}
+        for move in (move for stage in self.stages if isinstance(stage, ReassignStage) for move in stage.moves):
+            if move.log_dirs:
+                found.setdefault(move.topic_partition, {}).update(move.log_dirs)
+        return found
+
+    @property
     def drift(self) -> tuple[Problem, ...]:
         """The differences that stay whatever the plan does."""
         return tuple(problem for problem in (*self.violations, *self.warnings) if problem.code in DRIFT)
@@ -357,6 +378,7 @@ class Plan:
             last[move.topic_partition] = move.to_replicas
             copies += len(move.added)
             size += move.bytes
+        inside = [move for stage in self.stages if isinstance(stage, LogDirsStage) for move in stage.moves]
         return Summary(
             replica_moves=copies,
             bytes=size,
@@ -365,10 +387,12 @@ class Plan:
             topic_changes=len(self.topic_changes),
             partitions=len(first),
             stages=len(self.stages),
-            estimated_seconds=sum(s.estimated_seconds for s in self.stages if isinstance(s, ReassignStage)),
+            estimated_seconds=sum(s.estimated_seconds for s in self.stages if isinstance(s, CopyingStage)),
             least_seconds=self.least_seconds,
             destroys=destruction(self.topic_changes),
             drift=len(self.drift),
+            dir_moves=len(inside),
+            dir_bytes=sum(move.bytes for move in inside),
             has_effects=any(change.effects for change in self.topic_changes),
         )
 

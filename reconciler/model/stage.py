@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from reconciler.model.codec import REQUIRED, AtLeast, Ids, Key
-from reconciler.model.move import Election, Move
+from reconciler.model.move import DirMove, Election, Move
 
 _Number = Annotated[int, AtLeast(1), "Its place in the order, from 1."]
 _KIND = "What this stage does."
@@ -53,9 +53,29 @@ class ElectStage:
     elections: Annotated[tuple[Election, ...], "What is elected, in order."]
 
 
-Stage = ReassignStage | ElectStage | TopicsStage
+@dataclass(frozen=True, slots=True)
+class LogDirsStage:
+    """Replicas move between the log dirs of their brokers; each move is safe whatever part of the others is done."""
+
+    kind: ClassVar[Annotated[Literal["logDirs"], _KIND]] = "logDirs"
+    number: _Number
+    moves: Annotated[tuple[DirMove, ...], "What moves, in the order in which it may begin."]
+    throttle_bytes_per_second: Annotated[
+        int | None, AtLeast(1), REQUIRED, "The throttle per broker, of what it copies between its log dirs; null: none."
+    ] = None
+    estimated_seconds: Annotated[int, REQUIRED, "How long it will take at the throttle."] = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes copied between the log dirs of brokers in this stage."""
+        return sum(move.bytes for move in self.moves)
+
+
+Stage = ReassignStage | LogDirsStage | ElectStage | TopicsStage
+CopyingStage = ReassignStage | LogDirsStage
+"""The stages that copy data, and so take time and have a throttle."""
 
 
 def elections_of(stage: Stage) -> tuple[Election, ...]:
     """Return the elections that a stage holds."""
-    return () if isinstance(stage, TopicsStage) else stage.elections
+    return () if isinstance(stage, TopicsStage | LogDirsStage) else stage.elections

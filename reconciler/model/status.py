@@ -9,7 +9,7 @@ from typing import Annotated
 
 from reconciler.model.codec import HIDDEN, INLINE, REQUIRED, Ids, Key, Value
 from reconciler.model.lock import purpose_of_run
-from reconciler.model.move import Move
+from reconciler.model.move import DirMove, Move
 from reconciler.model.run import Outcome
 from reconciler.model.starting import StartOrder
 from reconciler.model.tally import Standing, Tally
@@ -40,6 +40,52 @@ class MoveStatus:
     def to_replicas(self) -> Annotated[tuple[int, ...], Key("to"), "The replicas after."]:
         """The replicas after."""
         return self.move.to_replicas
+
+    @property
+    def bytes(self) -> Annotated[int, "Bytes to copy."]:
+        """Bytes that the move copies in all."""
+        return self.move.bytes
+
+    @property
+    def remaining_bytes(self) -> int:
+        """Bytes that are still to copy."""
+        return max(0, self.move.bytes - self.copied_bytes)
+
+    @property
+    def eta_seconds(self) -> Annotated[float | None, "Time left at that rate."]:
+        """Time left at that rate, None where it is not known."""
+        return self.remaining_bytes / self.bytes_per_second if self.bytes_per_second else None
+
+
+@dataclass(frozen=True, slots=True)
+class DirMoveStatus:
+    """A replica that is being copied to another log dir of its broker."""
+
+    move: Annotated[DirMove, HIDDEN]
+    copied_bytes: Annotated[int, "Bytes copied so far."]
+    bytes_per_second: Annotated[
+        float | None, REQUIRED, "Rate of copying since the look before; null where it is not known."
+    ] = None
+
+    @property
+    def topic_partition(self) -> Annotated[TopicPartition, INLINE]:
+        """The partition whose replica is moved."""
+        return self.move.topic_partition
+
+    @property
+    def broker(self) -> Annotated[int, "The broker."]:
+        """The broker that has the replica."""
+        return self.move.broker
+
+    @property
+    def from_dir(self) -> Annotated[str, Key("fromDir"), "The log dir before."]:
+        """The log dir before."""
+        return self.move.from_dir
+
+    @property
+    def to_dir(self) -> Annotated[str, Key("toDir"), "The log dir after."]:
+        """The log dir after."""
+        return self.move.to_dir
 
     @property
     def bytes(self) -> Annotated[int, "Bytes to copy."]:
@@ -89,6 +135,9 @@ class Status:
     stages_done: Annotated[int, "Stages that are done."]
     moves: Annotated[tuple[MoveStatus, ...], REQUIRED, "Moves in flight."] = ()
     """Those alone; `tally` has the others."""
+    dir_moves: Annotated[
+        tuple[DirMoveStatus, ...], Key("logDirMoves"), "Replicas on their way to other log dirs; not there: none."
+    ] = ()
     bytes_per_second: Annotated[float | None, REQUIRED, "Rate of copying."] = None
     eta_seconds: Annotated[float | None, REQUIRED, "Time left for the stage."] = None
     broker_throttles: Annotated[
@@ -152,7 +201,7 @@ class Status:
             return None
         if self.is_running:
             return Phase.RUNNING
-        if (self.moves or self.has_leftovers) and self.has_begun and not self._is_end_told:
+        if (self.in_flight or self.has_leftovers) and self.has_begun and not self._is_end_told:
             return Phase.DEAD
         if self.stage is None:
             return Phase.DONE if self.undoes is None else Phase.ROLLED_BACK
@@ -164,7 +213,7 @@ class Status:
     def is_running(self) -> bool:
         """Whether somebody holds the lock for that plan; where the lock is not told, whether its run seems to go on."""
         if self.locked_by is None and not self.is_lock_told:
-            return self.stage is not None and (bool(self.moves) or self.is_open)
+            return self.stage is not None and (bool(self.in_flight) or self.is_open)
         return self.locked_by is not None and f" of plan {self.plan_id} " in self.locked_by
 
     @property
@@ -172,9 +221,14 @@ class Status:
         return self.last_event is not None and not self.is_open
 
     @property
-    def slowest(self) -> tuple[MoveStatus, ...]:
+    def in_flight(self) -> tuple[MoveStatus | DirMoveStatus, ...]:
+        """All that is in flight: between brokers, and between log dirs."""
+        return (*self.moves, *self.dir_moves)
+
+    @property
+    def slowest(self) -> tuple[MoveStatus | DirMoveStatus, ...]:
         """The moves in flight, those that will take longest first: by time left, else by bytes left."""
-        return tuple(sorted(self.moves, key=_slowest_first))
+        return tuple(sorted(self.in_flight, key=_slowest_first))
 
     @property
     def has_ended(self) -> bool:
@@ -183,26 +237,26 @@ class Status:
         Where the lock is not told, its journal must tell of the run's end.
         """
         is_over = self.is_lock_told or self._is_end_told
-        return self.stage is None or (is_over and self.locked_by is None and not self.moves)
+        return self.stage is None or (is_over and self.locked_by is None and not self.in_flight)
 
     @property
     def has_begun(self) -> bool:
         """Whether anything shows a run of the plan: a journal, a record, a stage done, a move in flight, the lock."""
         is_running = self.locked_by is not None and self.locked_by.startswith(f"{purpose_of_run(self.plan_id or '')} ")
-        return bool(self.last_event or self.started_by or self.stages_done or self.moves) or is_running
+        return bool(self.last_event or self.started_by or self.stages_done or self.in_flight) or is_running
 
     @property
     def copied_bytes(self) -> int:
         """Bytes copied by the moves in flight."""
-        return sum(move.copied_bytes for move in self.moves)
+        return sum(move.copied_bytes for move in self.in_flight)
 
     @property
     def total_bytes(self) -> int:
         """Bytes that the moves in flight copy in all."""
-        return sum(status.move.bytes for status in self.moves)
+        return sum(status.move.bytes for status in self.in_flight)
 
 
-def _slowest_first(status: MoveStatus) -> tuple[float, int, TopicPartition]:
+def _slowest_first(status: MoveStatus | DirMoveStatus) -> tuple[float, int, TopicPartition]:
     """Order by time left; what stands still comes first, and where no rate is known, bytes decide."""
     is_still = status.bytes_per_second == 0 and status.remaining_bytes > 0
     seconds = math.inf if is_still else status.eta_seconds or 0.0

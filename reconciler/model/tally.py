@@ -1,7 +1,7 @@
 """Counts where the moves of a plan stand, and writes it as one sentence: all that speak of a run print from it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -50,19 +50,28 @@ class StageTally:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Where every move of a plan stands: by the number of its stage, and its partition."""
+    """Where every move of a plan stands: by the number of its stage, and its partition.
+
+    `inside`: those between log dirs, of which a partition has one a replica.
+    """
 
     stages: Annotated[Mapping[int, Mapping[TopicPartition, Standing]], HIDDEN]
+    inside: Annotated[Mapping[int, Sequence[tuple[TopicPartition, Standing]]], HIDDEN] = field(default_factory=dict)
+
+    @property
+    def _all(self) -> Mapping[int, Sequence[tuple[TopicPartition, Standing]]]:
+        found = {number: tuple(moves.items()) for number, moves in self.stages.items()}
+        return dict(sorted({**found, **self.inside}.items()))
 
     def of(self, *standings: Standing) -> tuple[TopicPartition, ...]:
         """Return the partitions with moves that stand so, sorted."""
-        found = {key for moves in self.stages.values() for key, one in moves.items() if one in standings}
+        found = {key for moves in self._all.values() for key, one in moves if one in standings}
         return tuple(sorted(found))
 
     @property
     def counts(self) -> Annotated[Mapping[Standing, int], INLINE]:
         """How many moves stand how: every word of `Standing` is there."""
-        found = [one for moves in self.stages.values() for one in moves.values()]
+        found = [one for moves in self._all.values() for _, one in moves]
         return {standing: found.count(standing) for standing in Standing}
 
     @property
@@ -71,14 +80,16 @@ class Tally:
     ) -> Annotated[tuple[StageTally, ...], "Each stage that moves partitions, with the partitions that stand so."]:
         """The partitions of each stage by where they stand."""
         return tuple(
-            StageTally(number, {each: tuple(key for key in moves if moves[key] is each) for each in Standing})
-            for number, moves in self.stages.items()
+            StageTally(
+                number, {each: tuple(dict.fromkeys(key for key, one in moves if one is each)) for each in Standing}
+            )
+            for number, moves in self._all.items()
         )
 
     @property
     def moves(self) -> int:
         """How many moves the plan has."""
-        return sum(map(len, self.stages.values()))
+        return sum(map(len, self._all.values()))
 
     @property
     def undone(self) -> tuple[TopicPartition, ...]:
@@ -88,7 +99,7 @@ class Tally:
     @property
     def has_arrived(self) -> bool:
         """Whether every move has arrived, in sync or not."""
-        return all(one in ARRIVED for moves in self.stages.values() for one in moves.values())
+        return all(one in ARRIVED for moves in self._all.values() for _, one in moves)
 
     def __str__(self) -> str:
         """Return the sentence: `8 moves: 1 done (orders-2), 3 taken back (…), 4 to do`."""
@@ -112,9 +123,10 @@ class Tally:
         if standing is not Standing.DONE:
             keys = self.of(standing)
             return f" ({_some(keys)})" if standing is not Standing.LEFT or len(keys) <= _FEW else ""
-        open_stages = {number: moves for number, moves in self.stages.items() if set(moves.values()) - {Standing.DONE}}
-        keys = Tally(open_stages).of(Standing.DONE)
-        some = "" if len(keys) == self.counts[Standing.DONE] else f"of stage {', '.join(map(str, open_stages))}: "
+        open_stages = {n: moves for n, moves in self._all.items() if {one for _, one in moves} - {Standing.DONE}}
+        is_all = sum(one is Standing.DONE for moves in open_stages.values() for _, one in moves)
+        keys = Tally({}, open_stages).of(Standing.DONE)
+        some = "" if is_all == self.counts[Standing.DONE] else f"of stage {', '.join(map(str, open_stages))}: "
         return f" ({some}{_some(keys)})" if keys else ""
 
 

@@ -118,10 +118,13 @@ def evened(standing: Standing, targets: CountTargets, *, near: Cost | None = Non
         centre, width = placed, 2 * width
 
 
-def evened_by_class(rules: Rows, count: Ints, targets: CountTargets) -> Standing:
-    """Return so many partitions of each of these classes, placed as near to their shares as the rules allow."""
+def evened_by_class(rules: Rows, count: Ints, targets: CountTargets, most: Ints | None = None) -> Standing:
+    """Return so many partitions of each of these classes, placed as near to their shares as the rules allow.
+
+    `most` [brokers]: what each may get of them. Raises FlowInfeasibleError where these cannot take all.
+    """
     demand = one_a_class(rules, count)
-    standing = Standing.of(demand, free_choices(demand), np.arange(len(count)), len(count))
+    standing = Standing.of(demand, free_choices(demand, most=most), np.arange(len(count)), len(count))
     return evened(standing, targets).left
 
 

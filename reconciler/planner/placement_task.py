@@ -5,7 +5,7 @@ speaks of topics and brokers. Partitions that follow the same rules are a class,
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class EligibleBrokers:
     foreign: Ints  # bytes that others have on a broker's disks, where disks weigh by their size
     rack: Ints  # positions in `racks`
     racks: tuple[str, ...]
+    most: int | None = None  # replicas that a limit allows each, of all topics
 
     @property
     def is_uniform(self) -> bool:
@@ -46,7 +47,9 @@ class EligibleBrokers:
         ids = tuple(self.ids[broker] for broker in brokers.tolist())
         capacity = {measure: weights[brokers] for measure, weights in self.capacity.items()}
         column = {broker_id: place for place, broker_id in enumerate(ids)}
-        return EligibleBrokers(ids, column, capacity, self.foreign[brokers], self.rack[brokers], self.racks)
+        return replace(
+            self, ids=ids, column=column, capacity=capacity, foreign=self.foreign[brokers], rack=self.rack[brokers]
+        )
 
     def columns(self, broker_ids: Sequence[int] | Ints) -> Ints:
         """Return the column of each broker, -1 for one that does not take part."""
@@ -73,6 +76,7 @@ def eligible_brokers(desired: Desired, observed: Cluster) -> EligibleBrokers:
         foreign=np.array([found.foreign.get(broker_id, 0) for broker_id in ids], dtype=np.int64),
         rack=np.array([racks.index(name) for name in names], dtype=np.int64),
         racks=racks,
+        most=desired.cluster.limits.replicas_per_broker,
     )
 
 
@@ -113,6 +117,11 @@ class PlacementTask:
     def need(self) -> Ints:
         """How many replicas of each partition are to be found."""
         return self.rule_classes.rows.need[self.rule_class]
+
+    @property
+    def most(self) -> Ints | None:
+        """How many of the replicas to be found each broker may get [brokers]; None: any number."""
+        return None if self.eligible.most is None else np.maximum(self.eligible.most - self.base, 0)
 
     def mask(self, columns: Ints) -> Bools:
         """Return [partitions, brokers] which brokers are among these columns [partitions, some]."""
@@ -184,7 +193,6 @@ def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> t
         low=low,
         high=np.minimum(high, room(allowed, eligible.rack, len(eligible.racks))),
         rack=eligible.rack,
-        leading=np.array([choice[3] for choice in choices], dtype=np.bool_).reshape(racked),
         topic=np.zeros(len(first), dtype=np.int64),
     )
     freely, at_need = (
@@ -194,8 +202,8 @@ def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> t
     return rule_class, RuleClasses(rows, freely, at_need)
 
 
-def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[Bools, Ints, Ints, Bools]:
-    """Return who may hold the replicas to be found, the fewest and most of each rack, and the racks that must lead."""
+def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[Bools, Ints, Ints]:
+    """Return who may hold the replicas to be found, and the fewest and most of each rack."""
     rules, fixed = partition.rules, partition.fixed
     may_stay = rules.keepable & frozenset(partition.replicas if partition.need else ())
     may_hold = (rules.receivable | may_stay) - frozenset(fixed)
@@ -215,6 +223,4 @@ def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[
         if np.minimum(places, high).sum() < partition.need or low.sum() > partition.need:
             low, high = 0 * low, 0 * high + partition.need
         low = np.minimum(low, places)
-    wanted = frozenset() if fixed else rules.leader_racks or frozenset()
-    leading = np.array([name in wanted for name in eligible.racks], dtype=np.bool_)
-    return allowed, low, high, leading
+    return allowed, low, high

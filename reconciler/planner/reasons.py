@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 
 import numpy as np
 
@@ -13,7 +14,16 @@ from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic, 
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Desired, Placement
-from reconciler.model.grounds import UNDECLARED, BrokerGround, Grounds, OtherMove, PlacementGround, Swap, TopicGround
+from reconciler.model.grounds import (
+    UNDECLARED,
+    BrokerGround,
+    Grounds,
+    OtherMove,
+    PlacementGround,
+    RackReplicas,
+    Swap,
+    TopicGround,
+)
 from reconciler.model.move import Move, Reason
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.explain import paired
@@ -65,6 +75,7 @@ def _brokers(desired: Desired, observed: Cluster) -> Mapping[int, BrokerGround]:
 def _placement(placement: Placement) -> PlacementGround:
     return PlacementGround(
         spread=placement.racks_spread,
+        racks_replicas=tuple(starmap(RackReplicas, placement.racks_replicas)) if placement.racks_replicas else None,
         racks_only=None if placement.racks_only is None else tuple(sorted(placement.racks_only)),
         racks_leader=None if placement.racks_leader is None else tuple(sorted(placement.racks_leader)),
         brokers_only=None if placement.brokers_only is None else tuple(sorted(placement.brokers_only)),
@@ -143,7 +154,6 @@ def _may_swap(task: PlacementTask, number: Ints, source: int, destination: int) 
     allowed: Bools = rows.allowed[rule_class, destination] & (replicas != destination).all(axis=1)
     if rack[source] == rack[destination]:
         return allowed
-    allowed &= ~rows.leading[rule_class].any(axis=1)
     for side, bound in ((source, 1), (destination, -1)):
         count = ((replicas >= 0) & (rack[replicas] == rack[side])).sum(axis=1)
         limit = rows.low[rule_class, rack[side]] if bound > 0 else rows.high[rule_class, rack[side]]

@@ -72,15 +72,16 @@ def _forbidding(task: PlacementTask) -> str:
         picked,
         low=np.zeros_like(picked.low),
         high=np.broadcast_to(picked.need[:, None], picked.high.shape),
-        leading=np.zeros_like(picked.leading),
     )
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
     targets = CountTargets(task.base, task.eligible.capacity["replicas"])
 
-    def unevenness(rules: Rows) -> int:
-        return targets.imbalance(evened_by_class(rules, count, targets))
+    def unevenness(rules: Rows, most: Ints | None = task.most) -> int:
+        return targets.imbalance(evened_by_class(rules, count, targets, most))
 
     now = unevenness(picked)
+    if task.most is not None and unevenness(picked, None) < now:
+        return "limits.replicasPerBroker forbids more"
     if unevenness(without_racks) < now:
         return "placement.racks forbids more" if _is_spread_asked_for(task) else UNWRITTEN_SPREAD
     if unevenness(without_brokers) < now:
@@ -91,7 +92,7 @@ def _forbidding(task: PlacementTask) -> str:
 def _is_spread_asked_for(task: PlacementTask) -> bool:
     """Whether a topic's documents write a rule of racks that can bind, beside the spread of what nobody wrote."""
     placements = (rules.declared.placement for rules in task.partitions.rules if rules.declared is not None)
-    return any(each.racks_spread not in {None, Spread.IGNORE} or each.racks_leader for each in placements)
+    return any(each.racks_replicas or each.racks_spread not in {None, Spread.IGNORE} for each in placements)
 
 
 def _span(counts: Ints) -> str:

@@ -21,6 +21,7 @@ class Capacity:
     network: tuple[int, ...]
     foreign: tuple[int, ...]
     most_in: tuple[int | None, ...]  # bytes a second that a limit lets each take in; None: no limit
+    most_replicas: int | None  # replicas that a limit lets each hold; None: no limit
     room: tuple[int | None, ...]  # bytes that the limit of disks lets each take beside what it holds; None: no limit
 
 
@@ -43,7 +44,8 @@ def capacity_of(desired: Desired, observed: Cluster, ids: Sequence[int]) -> Capa
     elif limit is not None:
         most = tuple(limit * weight for weight in network)
     room = _room(observed, ids, desired.cluster.limits.disk_use)
-    return Capacity(replicas, leaders, sizes if is_by_size else weighed, network, foreign, most, room)
+    of_disks, limit = sizes if is_by_size else weighed, desired.cluster.limits.replicas_per_broker
+    return Capacity(replicas, leaders, of_disks, network, foreign, most, limit, room)
 
 
 def _room(observed: Cluster, ids: Sequence[int], share: Fraction | None) -> tuple[int | None, ...]:

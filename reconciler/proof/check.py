@@ -152,7 +152,7 @@ def _check_loaded(
         raise NotProved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")
     if proof.lower_bound != level.lower_bound:
         raise NotProved(f"{first}: the proof's bound is {proof.lower_bound}, and that of its level {level.lower_bound}")
-    zero_prices = replace(level, prices={}, load_prices={})
+    zero_prices = replace(level, prices={}, topic_prices={}, load_prices={})
     bound = measure.constant + max(
         loaded_bound(demands, end, balance, each, copy=measure.copy, carried=carried) for each in (level, zero_prices)
     )

@@ -15,6 +15,7 @@ from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.plan import PriceLevel
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.proof.basics import SAFE, Ints, NotProved
+from reconciler.proof.bounds import paid_for_topics, topic_price_table
 from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_sets, price_row
 from reconciler.proof.demands import NOBODY, Demands
 from reconciler.proof.reached import Reached
@@ -98,7 +99,10 @@ def loaded_bound(
     if level.shift >= SAFE.bit_length() or int(np.abs(copy).max(initial=0)) << level.shift >= SAFE:
         raise NotProved(f"{level.objective}: prices in 2^-{level.shift} of the unit are beyond any cost")
     _refuse_too_large(level, weights, prices)
-    objective = Objective(copy << level.shift, prices[0], None, prices[1:], weights[1:])
+    of_topics = topic_price_table(demands, level)
+    if of_topics is not None and int(np.abs(of_topics).max(initial=0)) >= SAFE:
+        raise NotProved(f"{level.objective}: a price of a topic's part is beyond any cost")
+    objective = Objective(copy << level.shift, prices[0], of_topics, prices[1:], weights[1:])
     try:
         (bound,) = cheapest_sets(demands, [objective])
     except NoLegalSet as none:
@@ -106,14 +110,18 @@ def loaded_bound(
     targets, capacity = (balance.replicas, balance.disk, balance.network_in), demands.brokers.capacity
     unlimited = (None,) * len(demands.brokers.ids)
     settled, final = _loads(demands, end, carried, weights)
-    on_disks = _caps_of_disks(demands, carried)
-    shared = ((capacity.replicas, unlimited), (capacity.disk, on_disks), (capacity.network, capacity.most_in))
+    # What no plan may move may be beyond the limit already.
+    limit, on_disks = capacity.most_replicas, _caps_of_disks(demands, carried)
+    held = unlimited if limit is None else tuple(max(limit, there) for there in settled[0])
+    shared = ((capacity.replicas, held), (capacity.disk, on_disks), (capacity.network, capacity.most_in))
     for measure, (target, price) in enumerate(zip(targets, prices.tolist(), strict=True)):
         low, high = _band(target, *shared[measure], final[measure], is_count=measure == 0)
         if measure == 0 and isinstance(target, Even):
             low, high = _even(demands, low, high, final[measure])
         for one, there, least, most in zip(price, settled[measure], low, high, strict=True):
             bound += one * there - max(one * least, one * most)
+    if of_topics is not None:
+        bound -= paid_for_topics(demands, end, balance.topics, of_topics)
     return -(-bound >> level.shift)
 
 

@@ -10,16 +10,18 @@ from reconciler.model.effect import EffectClass
 from reconciler.model.grounds import BrokerGround
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, TopicsStage
 from reconciler.model.words import counted, number, percent, rate, size
 from reconciler.render.effects import told, total
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import (
+    between_log_dirs,
     by_weight,
     differences_stay,
     estimate,
     is_size_known,
     kept_at_every_stage,
+    least_inside,
     least_movement,
     over_least,
     place,
@@ -100,7 +102,9 @@ def _title(reviewed: Plan, rows: Sequence[Row]) -> str:
     parts = ["reconciler", code_span(reviewed.cluster_name)]
     nothing = f"no changes can be planned, {differences_stay(reviewed)}" if reviewed.drift else "no changes"
     parts.append(counted(len(rows), "change") if rows else nothing)
-    parts += [size(summary.bytes), estimate(summary.estimated_seconds)] if summary.bytes else []
+    parts += [size(summary.bytes)] if summary.bytes else []
+    parts += [f"{size(summary.dir_bytes)} inside brokers"] if summary.dir_bytes else []
+    parts += [estimate(summary.estimated_seconds)] if summary.bytes or summary.dir_bytes else []
     return " · ".join(filter(None, parts))
 
 
@@ -203,6 +207,7 @@ def _facts(reviewed: Plan) -> list[str]:
     """Return what it costs, in a table of two columns."""
     facts = {
         "**Copied**": _copied(reviewed),
+        "**Inside brokers**": _inside(reviewed),
         "**Time**": _time(reviewed),
         "**Stages**": _stages(reviewed),
         "**Leaders**": _leaders(reviewed),
@@ -220,6 +225,13 @@ def _copied(reviewed: Plan) -> str:
     return f"{size(summary.bytes)}, {where}; {claim}" if claim else f"{size(summary.bytes)}, {where}"
 
 
+def _inside(reviewed: Plan) -> str:
+    summary = reviewed.summary
+    if not summary.dir_moves:
+        return ""
+    return "; ".join(filter(None, (between_log_dirs(summary.dir_moves, summary.dir_bytes), least_inside(reviewed))))
+
+
 def _copied_partitions(reviewed: Plan) -> int:
     moving = (stage.moves for stage in reviewed.stages if isinstance(stage, ReassignStage))
     return len({move.topic_partition for moves in moving for move in moves if move.added})
@@ -234,14 +246,19 @@ def _claim(reviewed: Plan) -> str:
 
 
 def _time(reviewed: Plan) -> str:
-    if not reviewed.summary.bytes:
+    if not reviewed.summary.bytes and not reviewed.summary.dir_bytes:
         return ""
     parts = [f"{estimate(reviewed.summary.estimated_seconds)} {throttle(reviewed)}".strip(), over_least(reviewed)]
     return ", ".join(filter(None, parts))
 
 
 def _stages(reviewed: Plan) -> str:
-    kinds = ((TopicsStage, "of topic changes"), (ReassignStage, "of moves"), (ElectStage, "of elections"))
+    kinds = (
+        (TopicsStage, "of topic changes"),
+        (ReassignStage, "of moves"),
+        (ElectStage, "of elections"),
+        (LogDirsStage, "of moves between log dirs"),
+    )
     counts = [(sum(isinstance(stage, kind) for stage in reviewed.stages), words) for kind, words in kinds]
     told = ", ".join(f"{number(count)} {words}" for count, words in counts if count)
     return f"{number(len(reviewed.stages))}: {told}" if len(reviewed.stages) > 1 else told

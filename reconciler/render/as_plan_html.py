@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from reconciler.model.move import DirMove, Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import LogDirsStage, ReassignStage
 from reconciler.model.words import counted, duration, percent, size
 from reconciler.render.effects import GRAVE, told, total
 from reconciler.render.escape import visible
@@ -143,6 +144,8 @@ def _tiles(reviewed: Plan) -> Iterator[Tile]:
     summary, full = reviewed.summary, disks(reviewed)
     yield Tile("Copied", figure_cell(summary.bytes, bytes_text))
     yield Tile("Replicas copied", figure_cell(summary.replica_moves, count_text))
+    if summary.dir_moves:
+        yield Tile("Copied between log dirs", figure_cell(summary.dir_bytes, bytes_text))
     yield Tile("Estimated time", figure_cell(summary.estimated_seconds, duration))
     yield Tile("Stages", figure_cell(summary.stages, count_text))
     yield Tile("Preferred leaders changed", figure_cell(summary.leader_changes, count_text))
@@ -154,10 +157,20 @@ def _tiles(reviewed: Plan) -> Iterator[Tile]:
 
 def _moves(reviewed: Plan) -> Iterator[MoveLine]:
     for stage in reviewed.stages:
+        if isinstance(stage, LogDirsStage):
+            for inside in stage.moves:
+                yield MoveLine(
+                    visible(str(inside.topic_partition)),
+                    stage.number,
+                    visible(f"broker {inside.broker} {inside.from_dir}"),
+                    visible(inside.to_dir),
+                    inside.bytes if inside.is_size_known else None,
+                    size(inside.bytes) if inside.is_size_known else "unknown",
+                    _why(reviewed, inside),
+                )
         if isinstance(stage, ReassignStage):
             for move in stage.moves:
                 is_known = move.is_size_known or not move.added
-                where = place(move.at)
                 yield MoveLine(
                     visible(str(move.topic_partition)),
                     stage.number,
@@ -165,5 +178,10 @@ def _moves(reviewed: Plan) -> Iterator[MoveLine]:
                     replica_list(move.to_replicas),
                     move.bytes if is_known else None,
                     (size(move.bytes) if move.added else "0") if is_known else "unknown",
-                    visible(f"{reason(reviewed, move)}{f', {where}' if where else ''}"),
+                    _why(reviewed, move),
                 )
+
+
+def _why(reviewed: Plan, move: Move | DirMove) -> str:
+    where = place(move.at)
+    return visible(f"{reason(reviewed, move)}{f', {where}' if where else ''}")

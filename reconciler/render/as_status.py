@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from reconciler.model.cluster import BROKER_THROTTLES, CORDONED_LOG_DIRS
-from reconciler.model.status import MoveStatus, Phase, Status
+from reconciler.model.cluster import ALTER_LOG_DIRS_RATE, BROKER_THROTTLES, CORDONED_LOG_DIRS
+from reconciler.model.move import DirMove, Move
+from reconciler.model.status import DirMoveStatus, MoveStatus, Phase, Status
 from reconciler.model.words import counted, duration, rate, size
 from reconciler.render.as_text import some, table
 from reconciler.render.escape import visible
@@ -66,26 +67,30 @@ def _recorded(seen: Status) -> Iterator[str]:
 
 def _in_flight(seen: Status, *, has_all: bool) -> Iterator[str]:
     """Yield what the moves in flight have copied, and those that will take longest."""
-    if not seen.moves:
+    if not seen.in_flight:
         return
     parts = [f"{size(seen.copied_bytes)} of {size(seen.total_bytes)} copied"]
     parts += [rate(seen.bytes_per_second)] if seen.bytes_per_second else []
     parts += [f"about {duration(seen.eta_seconds)} left"] if seen.eta_seconds else []
     shown = seen.slowest if has_all else seen.slowest[:_SLOWEST]
-    more = f"; the slowest of {len(seen.moves)}, -v lists all" if len(shown) < len(seen.moves) else ""
+    more = f"; the slowest of {len(seen.in_flight)}, -v lists all" if len(shown) < len(seen.in_flight) else ""
     yield f"in flight: {', '.join(parts)}{more}"
     yield from table([_cells(each) for each in shown])
 
 
-def _cells(moving: MoveStatus) -> tuple[str, ...]:
+def _cells(moving: MoveStatus | DirMoveStatus) -> tuple[str, ...]:
     move = moving.move
-    lists = f"{replica_list(move.from_replicas)} -> {replica_list(move.to_replicas)}"
+    match move:
+        case Move():
+            way = f"{replica_list(move.from_replicas)} -> {replica_list(move.to_replicas)}"
+        case DirMove():
+            way = f"broker {move.broker}: {visible(move.from_dir)} -> {visible(move.to_dir)}"
     parts = [f"{size(moving.copied_bytes)} of {size(move.bytes)}"]
     if moving.bytes_per_second == 0 and moving.remaining_bytes:
         parts.append("no bytes since the last look")
     parts += [rate(moving.bytes_per_second)] if moving.bytes_per_second else []
     parts += [f"about {duration(moving.eta_seconds)} left"] if moving.eta_seconds else []
-    return "~", str(move.topic_partition), lists, "", ", ".join(parts)
+    return "~", str(move.topic_partition), way, "", ", ".join(parts)
 
 
 def _throttles(seen: Status) -> Iterator[str]:
@@ -103,7 +108,7 @@ def _throttles(seen: Status) -> Iterator[str]:
 
 def _rates(keys: Mapping[str, str]) -> tuple[str, ...]:
     """Return the rates of one broker in words, each once."""
-    values = sorted({value for key, value in keys.items() if key in BROKER_THROTTLES})
+    values = sorted({value for key, value in keys.items() if key in (*BROKER_THROTTLES, ALTER_LOG_DIRS_RATE)})
     return tuple(rate(int(value)) if value.isdecimal() else visible(value) for value in values)
 
 
@@ -124,7 +129,7 @@ def _next(seen: Status) -> Iterator[str]:
     if seen.state not in {Phase.STOPPED, Phase.DEAD}:
         return
     on = "apply" if seen.undoes is None else "cancel --rollback"
-    back = "cancel takes back what is in flight" if seen.moves else "cancel puts throttles back"
+    back = "cancel takes back what is in flight" if seen.in_flight else "cancel puts throttles back"
     undo = (
         "cancel --rollback undoes what is done" if seen.undoes is None else f"an apply of plan {seen.undoes} undoes it"
     )

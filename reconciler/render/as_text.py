@@ -9,17 +9,19 @@ from reconciler.model.effect import EffectClass
 from reconciler.model.plan import Plan
 from reconciler.model.problem import LIMITS, Problem, Severity
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult, RunState
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.words import counted, duration, rate, size
 from reconciler.render.effects import told as effects_told
 from reconciler.render.effects import total as effects_total
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
     balance_ranges,
+    between_log_dirs,
     by_weight,
     differences_stay,
     estimate,
     kept_at_every_stage,
+    least_inside,
     least_movement,
     over_least,
     place,
@@ -126,8 +128,11 @@ def totals(reviewed: Plan) -> str:
         parts.append(f"{counted(summary.partitions, 'replica list')} to rewrite, nothing is copied")
     if summary.elections:
         parts.append(counted(summary.elections, "election"))
+    if summary.dir_moves:
+        inside, claim = between_log_dirs(summary.dir_moves, summary.dir_bytes), least_inside(reviewed)
+        parts.append(f"{inside} ({claim})" if claim else inside)
     parts.append(counted(summary.stages, "stage"))
-    if summary.bytes:
+    if summary.bytes or summary.dir_bytes:
         parts.append(" ".join(filter(None, (estimate(summary.estimated_seconds), throttle(reviewed)))))
         parts += filter(None, [over_least(reviewed)])
     return f"Plan {reviewed.id}: {', '.join(parts)}."
@@ -241,6 +246,12 @@ def _actions(reviewed: Plan, stage: Stage, root: str) -> Iterator[tuple[str, ...
                 data = size(move.bytes) if move.is_size_known else "size unknown"
                 effect = f"{reason(reviewed, move)}, {data if move.added else 'no data'}"
                 yield "~", str(move.topic_partition), lists, place(move.at, root), effect
+        case LogDirsStage():
+            for inside in stage.moves:
+                dirs = f"broker {inside.broker}: {inside.from_dir} -> {inside.to_dir}"
+                data = size(inside.bytes) if inside.is_size_known else "size unknown"
+                effect = f"{reason(reviewed, inside)}, {data}"
+                yield "~", str(inside.topic_partition), dirs, place(inside.at, root), effect
     for election in elections_of(stage):
         yield "~", str(election.topic_partition), f"elect {election.leader}", "", ""
 

@@ -73,6 +73,8 @@ def _step(step: StepOfPartition) -> str:
     if step.elected is not None:
         by_then = f"broker {step.source} leads by then" if step.source is not None else "nobody leads by then"
         return f"broker {step.elected}, the preferred leader, is elected; {by_then}"
+    if step.log_dirs:
+        return ", ".join(f"from {one.from_dir} to {one.to_dir} on broker {one.broker}" for one in step.log_dirs)
     if step.is_created:
         return f"created on {replica_list(step.to_replicas)}"
     parts = []
@@ -97,6 +99,7 @@ def _why(found: Explanation) -> str:
         Reason.BALANCE: "balance of replicas",
         Reason.LEADERS: "who is to lead it",
         Reason.NEW_PARTITION: "a new partition",
+        Reason.LOG_DIRS: "balance of log dirs",
     }
     return words[found.reason] if found.reason is not None else ""
 

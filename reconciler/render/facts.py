@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from reconciler.model.move import Move
-from reconciler.model.plan import BrokerShare, Plan, TieredBytes
+from reconciler.model.move import DirMove, Move
+from reconciler.model.plan import BrokerShare, Plan, TieredBytes, gap_percent
 from reconciler.model.problem import Location, Problem
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import CopyingStage, ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.starting import Start
 from reconciler.model.words import counted, duration, labelled, number, percent, rate, size
 from reconciler.render.escape import visible
@@ -33,7 +33,7 @@ def differences_stay(plan: Plan) -> str:
     return "1 difference stays" if len(plan.drift) == 1 else f"{len(plan.drift)} differences stay"
 
 
-def reason(plan: Plan, move: Move) -> str:
+def reason(plan: Plan, move: Move | DirMove) -> str:
     """Return why a partition moves: the rule that asks for it, or that it goes back."""
     return "back" if plan.source.rolls_back else str(move.reason)
 
@@ -80,7 +80,7 @@ def could_be_saved(gap_percent: float) -> str:
 
 def throttle(plan: Plan) -> str:
     """Return the throttle of the plan's moves: `at 50 MiB/s per broker`, or that there is none."""
-    stages = [stage for stage in plan.stages if isinstance(stage, ReassignStage) and stage.bytes]
+    stages = [stage for stage in plan.stages if isinstance(stage, CopyingStage) and stage.bytes]
     rates = sorted({stage.throttle_bytes_per_second for stage in stages if stage.throttle_bytes_per_second})
     told = f"at {'/'.join(map(rate, rates))} per broker" if rates else "without a throttle"
     if not plan.cordoned:
@@ -157,6 +157,24 @@ def stage_title(stage: Stage) -> str:
             parts += [counted(len(stage.elections), "preferred-leader election")] if stage.elections else []
             parts += [estimate(stage.estimated_seconds)] if stage.estimated_seconds else []
             return ", ".join(parts)
+        case LogDirsStage():
+            parts = [between_log_dirs(len(stage.moves), stage.bytes)]
+            parts += [estimate(stage.estimated_seconds)] if stage.estimated_seconds else []
+            return ", ".join(parts)
+
+
+def between_log_dirs(moves: int, copied: int) -> str:
+    """Return how much moves inside brokers: `3 replicas between log dirs, 40.0 GiB inside their brokers`."""
+    where = "its broker" if moves == 1 else "their brokers"
+    return f"{counted(moves, 'replica')} between log dirs, {size(copied)} inside {where}"
+
+
+def least_inside(plan: Plan) -> str:
+    """Return what is known of plans that copy less inside brokers; empty where nothing is copied there."""
+    least, copied = plan.least_dir_bytes, plan.summary.dir_bytes
+    if least is None or not copied:
+        return ""
+    return "no plan can copy less there" if least >= copied else could_be_saved(gap_percent(copied, least))
 
 
 def action_count(stages: Iterable[Stage]) -> int:
@@ -194,6 +212,8 @@ def _actions(stage: Stage) -> int:
             return len(stage.elections)
         case ReassignStage():
             return len(stage.moves) + len(stage.elections)
+        case LogDirsStage():
+            return len(stage.moves)
 
 
 def _range(counts: list[int]) -> str:

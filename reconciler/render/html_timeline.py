@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.move import Move, Reason
-from reconciler.model.stage import ReassignStage, TopicsStage
+from reconciler.model.move import DirMove, Move, Reason
+from reconciler.model.stage import CopyingStage, TopicsStage
 from reconciler.model.words import duration, rate, size
 from reconciler.render.facts import stage_title
 from reconciler.render.html_charts import Mark, axis_top
@@ -35,6 +35,7 @@ _KIND_OF = {
     Reason.REPLICATION_FACTOR: "factor",
     Reason.BALANCE: "balance",
     Reason.LEADERS: "balance",
+    Reason.LOG_DIRS: "balance",
 }
 
 
@@ -126,7 +127,7 @@ def _blocks(each: StageFigures, scale: float, top: float) -> Iterator[Block]:
 
 def _parts(each: StageFigures) -> list[tuple[str, int]]:
     """Return the bytes of a stage by what they are for; where it copies none, what most of its moves are for."""
-    moves = each.stage.moves if isinstance(each.stage, ReassignStage) else ()
+    moves = each.stage.moves if isinstance(each.stage, CopyingStage) else ()
     copied: Counter[str] = Counter()
     for move in moves:
         copied[_kind_of(move)] += move.bytes
@@ -135,7 +136,7 @@ def _parts(each: StageFigures) -> list[tuple[str, int]]:
     return parts or [(min(KINDS, key=lambda kind: (-counts[kind], list(KINDS).index(kind))), each.bytes)]
 
 
-def _kind_of(move: Move) -> str:
+def _kind_of(move: Move | DirMove) -> str:
     return _KIND_OF.get(move.reason, "repair")
 
 

@@ -5,7 +5,7 @@ from itertools import chain
 from reconciler.model.change import class_of
 from reconciler.model.effect import EffectClass
 from reconciler.model.plan import Plan
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import LogDirsStage, ReassignStage
 from reconciler.render.effects import GRAVE
 
 NO_CHANGES = "no changes"
@@ -40,6 +40,6 @@ def _nature(plan: Plan) -> str:
     if plan.is_empty:
         return DRIFT if plan.drift else NO_CHANGES
     moves = list(chain.from_iterable(stage.moves for stage in plan.stages if isinstance(stage, ReassignStage)))
-    if any(move.added for move in moves):
+    if any(move.added for move in moves) or any(isinstance(stage, LogDirsStage) for stage in plan.stages):
         return MOVES_DATA
     return METADATA_ONLY if plan.topic_changes or any(move.removed for move in moves) else LEADERS_ONLY

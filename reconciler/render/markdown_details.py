@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from reconciler.model.move import Move
+from reconciler.model.move import DirMove, Move
 from reconciler.model.plan import BrokerShare, Plan
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.words import counted, number, percent, size
 from reconciler.render.escape import code_span, sentence
 from reconciler.render.facts import action_count, place, reason, replica_list, stage_title
@@ -19,6 +19,7 @@ _FEWEST_TOPICS = 2
 _SHARE_OF_TOPICS = 3
 _SHARE_OF_BROKERS = 3
 _MOVE_HEADS = ("Partition", "From", "To", "Data", "Why")
+_DIR_HEADS = ("Partition", "Broker", "From", "To", "Data", "Why")
 
 
 def details(plan: Plan, room: int) -> list[str]:
@@ -166,6 +167,8 @@ def _stage(plan: Plan, stage: Stage) -> str:
         case ReassignStage():
             told = f"{_title(stage)}\n\n{table(_MOVE_HEADS, _move_lines(plan, stage.moves))}"
             return f"{told}\n\nElected: {_elected(stage)}" if stage.elections else told
+        case LogDirsStage():
+            return f"{_title(stage)}\n\n{table(_DIR_HEADS, [_dir_line(plan, move) for move in stage.moves])}"
 
 
 def _elected(stage: ReassignStage | ElectStage) -> str:
@@ -181,8 +184,18 @@ def _move_lines(plan: Plan, moves: Sequence[Move]) -> list[str]:
 
 
 def _move_line(plan: Plan, move: Move) -> str:
-    data = size(move.bytes) if move.is_size_known else "unknown"
-    where = f" {code_span(clipped(place(move.at)))}" if place(move.at) else ""
     lists = (replica_list(move.from_replicas), replica_list(move.to_replicas))
-    why = f"{reason(plan, move)}{where}"
-    return row([code_span(str(move.topic_partition)), *lists, figure(data) if move.added else "0", why])
+    return row([code_span(str(move.topic_partition)), *lists, _data(move) if move.added else "0", _why(plan, move)])
+
+
+def _dir_line(plan: Plan, move: DirMove) -> str:
+    dirs = (code_span(clipped(move.from_dir)), code_span(clipped(move.to_dir)))
+    return row([code_span(str(move.topic_partition)), str(move.broker), *dirs, _data(move), _why(plan, move)])
+
+
+def _data(move: Move | DirMove) -> str:
+    return figure(size(move.bytes) if move.is_size_known else "unknown")
+
+
+def _why(plan: Plan, move: Move | DirMove) -> str:
+    return f"{reason(plan, move)}{f' {code_span(clipped(place(move.at)))}' if place(move.at) else ''}"

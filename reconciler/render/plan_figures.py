@@ -7,7 +7,7 @@ from functools import reduce
 
 from reconciler.model.move import Move
 from reconciler.model.plan import BrokerShare, Plan
-from reconciler.model.stage import ReassignStage, Stage
+from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def stages(plan: Plan) -> tuple[StageFigures, ...]:
     found: list[StageFigures] = []
     start = 0
     for stage in plan.stages:
-        seconds = stage.estimated_seconds if isinstance(stage, ReassignStage) else 0
+        seconds = stage.estimated_seconds if isinstance(stage, CopyingStage) else 0
         found.append(_stage(stage, start, seconds))
         start += seconds
     return tuple(found)
@@ -216,15 +216,23 @@ def _arrivals(move: Move) -> Iterator[tuple[int, int]]:
         yield broker_id, move.bytes // len(move.added)
 
 
+def _copies(stage: CopyingStage) -> Iterator[tuple[int, int]]:
+    """Yield the broker and the bytes of each copy."""
+    if isinstance(stage, LogDirsStage):
+        yield from ((move.broker, move.bytes) for move in stage.moves)
+        return
+    for move in stage.moves:
+        yield from _arrivals(move)
+
+
 def _stage(stage: Stage, start: int, seconds: int) -> StageFigures:
-    if not isinstance(stage, ReassignStage):
+    if not isinstance(stage, CopyingStage):
         return StageFigures(stage, start, seconds, 0, 0)
     counts: Counter[int] = Counter()
     data: Counter[int] = Counter()
-    for move in stage.moves:
-        for broker_id, count in _arrivals(move):
-            counts[broker_id] += 1
-            data[broker_id] += count
+    for broker_id, count in _copies(stage):
+        counts[broker_id] += 1
+        data[broker_id] += count
     busiest = min(counts, key=lambda id_: (-data[id_], -counts[id_], id_), default=None)
     return StageFigures(
         stage,

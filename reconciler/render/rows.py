@@ -16,10 +16,10 @@ from reconciler.model.change import (
     class_of,
 )
 from reconciler.model.effect import EffectClass
-from reconciler.model.move import Move, Reason
+from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Location
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import LogDirsStage, ReassignStage
 from reconciler.model.words import counted, labelled, size
 from reconciler.render.effects import takes, takes_of_key
 from reconciler.render.escape import config_value, visible
@@ -28,6 +28,8 @@ from reconciler.render.labels import DESTROYS, IRREVERSIBLE, LEADERS_ONLY, MOVES
 _GRAVITY = {DESTROYS: 0, IRREVERSIBLE: 1}
 _LEAVING = frozenset({Reason.DRAINING, Reason.DEAD_BROKER})
 _CLUSTER_WIDE = frozenset({*_LEAVING, Reason.BALANCE, Reason.LEADERS})
+_MOST_PAIRS = 20
+"""Pairs of log dirs that are told one by one."""
 _ORDER = {reason: rank for rank, reason in enumerate((Reason.DEAD_BROKER, *Reason))}
 
 
@@ -75,6 +77,7 @@ def plan_rows(plan: Plan, *, arrow: str = "->") -> tuple[Row, ...]:
     emptied = _emptied(plan)
     is_rollback = plan.source.rolls_back is not None
     rows += [_move_row(groups[key], emptied, arrow, is_rollback=is_rollback) for key in sorted(groups)]
+    rows += _dir_rows(plan)
     elections = plan.summary.elections
     if elections:
         what = counted(elections, "preferred-leader election")
@@ -119,6 +122,10 @@ def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str 
     costs = dict(_field_costs(found.topic_changes))
     rows += [_field_row(each, arrow, costs) for each in fields if each.topic not in told]
     rows += _broken_rows(found.every_broken_rule, arrow)
+    rows += [
+        Row("~", f"broker {each.broker}", f"log dir {each.log_dir}: {each.detail}", "", "log dirs", at=each.at)
+        for each in found.log_dirs
+    ]
     rows += [
         Row("~", str(each.topic_partition), f"leader {arrow} {each.leader}, the preferred one", "", LEADERS_ONLY)
         for each in found.elections
@@ -177,6 +184,33 @@ def _move_row(moves: Sequence[Move], emptied: frozenset[int], arrow: str, *, is_
     return Row("~", subject, what, _effect(paths), _kind(paths), sum(path.bytes for path in paths), at, is_known)
 
 
+def _dir_rows(plan: Plan) -> Iterator[Row]:
+    """Yield a row for each pair of log dirs with moves between them; one for all where there are very many pairs."""
+    by_place: dict[tuple[str, Location], list[DirMove]] = {}
+    for move in (move for stage in plan.stages if isinstance(stage, LogDirsStage) for move in stage.moves):
+        by_place.setdefault((move.reason, move.at or Location("", 0)), []).append(move)
+    for key in sorted(by_place):
+        pairs: dict[tuple[int, str, str], list[DirMove]] = {}
+        for move in by_place[key]:
+            pairs.setdefault((move.broker, move.from_dir, move.to_dir), []).append(move)
+        if len(pairs) <= _MOST_PAIRS:
+            for (broker, start, end), moves in sorted(pairs.items()):
+                what = f"log dirs: {counted(len(moves), 'replica')} from {start} to {end}"
+                yield _dir_row(f"broker {broker}", what, moves)
+        else:
+            count = counted(len({broker for broker, _, _ in pairs}), "broker")
+            what = f"log dirs: {counted(len(by_place[key]), 'replica')} between the log dirs of {count}"
+            yield _dir_row("", what, by_place[key])
+
+
+def _dir_row(subject: str, what: str, moves: Sequence[DirMove]) -> Row:
+    is_known = all(move.is_size_known for move in moves)
+    copied = sum(move.bytes for move in moves)
+    data = size(copied) if is_known else f"at least {size(copied)}, some sizes unknown"
+    where = "inside the broker" if subject else "inside the brokers"
+    return Row("~", subject, what, f"{data}, {where}", MOVES_DATA, copied, moves[0].at, is_known)
+
+
 def _paths(moves: Iterable[Move]) -> tuple[_Path, ...]:
     paths: dict[tuple[str, int], _Path] = {}
     for move in moves:
@@ -202,6 +236,7 @@ def _why(reason: Reason, paths: Sequence[_Path], emptied: frozenset[int], arrow:
         Reason.BALANCE: f"balance: {of_topics}",
         Reason.LEADERS: f"preferred leaders: {of_topics}",
         Reason.NEW_PARTITION: f"new: {partitions}",
+        Reason.LOG_DIRS: f"log dirs: {partitions}",
     }
     factors = "" if reason is Reason.REPLICATION_FACTOR else _factors(paths, arrow)
     return f"{phrases[reason]}{factors}"

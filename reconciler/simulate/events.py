@@ -6,6 +6,7 @@ from dataclasses import replace
 from reconciler.model.cluster import Broker, Cluster, LogDir
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.controller import controller_of
+from reconciler.simulate.log_dirs import without_futures_in
 from reconciler.simulate.partition import with_returned_broker, without_broker
 from reconciler.simulate.storage import log_dir_of, with_metadata, with_partitions
 
@@ -57,7 +58,7 @@ def fail_log_dir(cluster: Cluster, broker_id: int, path: str) -> Cluster:
 
     Its broker lives on, as on Kafka 4.1.1, and only DescribeLogDirs tells of it.
     """
-    failed = _with_log_dir(cluster, broker_id, LogDir(path, is_offline=True))
+    failed = _with_log_dir(without_futures_in(cluster, broker_id, path), broker_id, LogDir(path, is_offline=True))
     controller = controller_of(failed)
     changed = {
         key: without_broker(partition, broker_id, controller)

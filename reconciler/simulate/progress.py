@@ -1,4 +1,4 @@
-"""Lets time pass: followers copy bytes from their leaders, join the ISR when they have all, and reassignments end.
+"""Lets time pass: followers copy from their leaders and join the ISR, reassignments end, log dirs are copied between.
 
 How fast each one copies: brokers' bandwidth and throttles are shared evenly among the copies that run through them
 (max-min fairness: the narrowest pipe is divided first, then what is left of the others).
@@ -18,6 +18,7 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.controller import Controller, controller_of
+from reconciler.simulate.log_dirs import copied, dir_copies, dir_rates, swapped
 from reconciler.simulate.partition import with_isr
 from reconciler.simulate.storage import log_dir_of, offline_log_dirs, with_partitions
 
@@ -50,21 +51,23 @@ def advance(
 ) -> Cluster:
     """Return the cluster that much later. A replica with nothing left to copy, or nothing known, joins at once."""
     while milliseconds > 0:
-        cluster = _joined(cluster)
-        running = copies(cluster)
-        speeds = rates(cluster, running, network_bytes_per_second)
+        cluster = swapped(_joined(cluster))
+        running, inside = copies(cluster), dir_copies(cluster)
+        speeds, inside_speeds = rates(cluster, running, network_bytes_per_second), dir_rates(cluster, inside)
+        left = [copy.remaining or 0 for copy in running] + [copy.remaining or 0 for copy in inside]
         ends = [
-            -(-(copy.remaining or 0) * MILLISECONDS // speed)  # rounded up: a join is never seen too early
-            for copy, speed in zip(running, speeds, strict=True)
+            -(-remaining * MILLISECONDS // speed)  # rounded up: a join is never seen too early
+            for remaining, speed in zip(left, (*speeds, *inside_speeds), strict=True)
             if speed
         ]
         if not ends:
             return cluster
         step = min(milliseconds, *ends)
         cluster = with_partitions(cluster, _grown(cluster, running, speeds, step))
+        cluster = copied(cluster, inside, inside_speeds, step)
         milliseconds -= step
         if step in ends:
-            cluster = _joined(cluster)
+            cluster = swapped(_joined(cluster))
     return cluster
 
 
@@ -122,8 +125,8 @@ def _joined(cluster: Cluster) -> Cluster:
 
 def _with_joiners(partition: Partition, followers: Iterable[int], controller: Controller) -> Partition:
     is_known = partition.leader is not None and partition.size_on(partition.leader) is not None
-    copied = partition.bytes_to_copy if is_known else None
-    joined = {one: max(copied, partition.size_on(one) or 0) if copied is not None else None for one in followers}
+    whole = partition.bytes_to_copy if is_known else None
+    joined = {one: max(whole, partition.size_on(one) or 0) if whole is not None else None for one in followers}
     return with_isr(_with_sizes(partition, joined), (*partition.isr, *joined), controller)
 
 

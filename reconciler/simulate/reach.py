@@ -13,10 +13,10 @@ from reconciler.model.change import (
     TopicChange,
 )
 from reconciler.model.cluster import Cluster, Partition
-from reconciler.model.move import Election, Move
+from reconciler.model.move import DirMove, Election, Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.configs import alter_topic_configs
 from reconciler.simulate.controller import Controller, Denied, Outcome, controller_of
@@ -88,7 +88,7 @@ def reach_all(cluster: Cluster, plan: Plan) -> Iterator[Reached]:
 def _reached_partitions(
     cluster: Cluster,
     touched: dict[TopicPartition, Partition | None],
-    stage: ReassignStage | ElectStage,
+    stage: ReassignStage | LogDirsStage | ElectStage,
     controller: Controller,
     problems: list[Problem],
 ) -> dict[TopicPartition, Partition]:
@@ -109,7 +109,11 @@ def _reached_partitions(
         problems += _move_problems(partition, move, moved, controller)
         if partition is not None:
             reached[move.topic_partition] = moved if isinstance(moved, Partition) else partition
-    for election in stage.elections:
+    for inside in stage.moves if isinstance(stage, LogDirsStage) else ():
+        partition = at(inside.topic_partition)
+        if partition is not None:
+            reached[inside.topic_partition] = _in_other_dir(partition, inside)
+    for election in elections_of(stage):
         partition = at(election.topic_partition)
         led = _led(partition, controller) if partition is not None else None
         problems += _election_problems(election, led)
@@ -130,6 +134,13 @@ def _moved(partition: Partition, move: Move, controller: Controller) -> Partitio
     copied = partition.bytes_to_copy
     held = partition.replicas
     return replace(ended, sizes=tuple(partition.size_on(one) if one in held else copied for one in ended.replicas))
+
+
+def _in_other_dir(partition: Partition, move: DirMove) -> Partition:
+    if not partition.log_dirs:
+        return partition
+    pairs = zip(partition.replicas, partition.log_dirs, strict=True)
+    return replace(partition, log_dirs=tuple(move.to_dir if one == move.broker else path for one, path in pairs))
 
 
 def _led(partition: Partition, controller: Controller) -> Partition:

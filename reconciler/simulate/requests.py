@@ -7,7 +7,7 @@ from reconciler.model.cluster import Cluster, Group, Partition
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.controller import MAX_RECORDS, Denied, Outcome, controller_of
 from reconciler.simulate.partition import cancelled, reassigned, with_preferred_leader
-from reconciler.simulate.storage import with_metadata, with_partitions
+from reconciler.simulate.storage import with_partitions
 
 EMPTY = "Empty"  # the state of a group without members
 HAS_MEMBERS = Denied("UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member.")
@@ -75,28 +75,6 @@ def elect_preferred_leaders(cluster: Cluster, topic_partitions: Collection[Topic
     return Outcome(with_partitions(cluster, changed), answers)
 
 
-def choose_log_dirs(cluster: Cluster, broker_id: int, choices: Mapping[TopicPartition, str]) -> Outcome[TopicPartition]:
-    """Return what the broker answers to where replicas shall go that are yet to come; the cluster stays as it is.
-
-    Kafka remembers the choice, and makes the replica there when it comes (KIP-113): see `in_chosen_log_dirs`.
-    """
-    broker = cluster.brokers[broker_id]
-    refused = {path: Denied("INVALID_REPLICA_ASSIGNMENT") for path in broker.cordoned_dirs}
-    unknown = {*choices.values()} - {one.path for one in broker.log_dirs}
-    refused |= {path: Denied("LOG_DIR_NOT_FOUND", f"There is no log dir {path}.") for path in unknown}
-    return Outcome(cluster, {key: refused.get(path) for key, path in choices.items()})
-
-
-def in_chosen_log_dirs(before: Cluster, after: Cluster, chosen: Mapping[tuple[TopicPartition, int], str]) -> Cluster:
-    """Return the cluster with each replica that has just come, and has no data yet, in the log dir chosen for it."""
-    changed: dict[TopicPartition, Partition] = {}
-    for key, broker_id in chosen:
-        partition, was = after.partition(key), before.partition(key)
-        if partition is not None and broker_id not in (was.replicas if was else ()):
-            changed[key] = _in_log_dir(changed.get(key, partition), broker_id, chosen[key, broker_id])
-    return with_metadata(after, changed)
-
-
 def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int]) -> Outcome[TopicPartition]:
     """Commit offsets without a member id; a group that was not there begins with them."""
     group = next((each for each in cluster.groups if each.group_id == group_id), None)
@@ -123,11 +101,6 @@ def delete_groups(cluster: Cluster, group_ids: Collection[str]) -> Outcome[str]:
             answers[group_id] = NOT_EMPTY
     kept = [group for group in cluster.groups if answers.get(group.group_id, NO_GROUP) is not None]
     return Outcome(replace(cluster, groups=_sorted(kept)), answers)
-
-
-def _in_log_dir(partition: Partition, broker_id: int, path: str) -> Partition:
-    known = zip(partition.replicas, partition.log_dirs, strict=False)
-    return replace(partition, log_dirs=tuple(path if replica == broker_id else now for replica, now in known))
 
 
 def _with_offsets(group: Group, taken: Mapping[TopicPartition, int]) -> Group:

@@ -19,7 +19,7 @@ def with_partitions(cluster: Cluster, changed: Mapping[TopicPartition, Partition
         return cluster
     placed = _with_log_dirs(cluster, changed)
     before = (found for key in placed if (found := cluster.partition(key)) is not None)
-    brokers = _with_usage(cluster.brokers, _usage(placed.values(), before))
+    brokers = with_usage(cluster.brokers, _usage(placed.values(), before))
     return replace(with_metadata(cluster, placed), brokers=brokers)
 
 
@@ -41,7 +41,7 @@ def without_topic(cluster: Cluster, name: str) -> Cluster:
     """Return the cluster without that topic; its bytes are free again."""
     topics = {kept: topic for kept, topic in cluster.topics.items() if kept != name}
     usage = _usage((), cluster.topics[name].partitions)
-    return replace(cluster, topics=topics, brokers=_with_usage(cluster.brokers, usage))
+    return replace(cluster, topics=topics, brokers=with_usage(cluster.brokers, usage))
 
 
 def offline_log_dirs(cluster: Cluster) -> frozenset[tuple[int, str | None]]:
@@ -59,6 +59,22 @@ def without_elr(topic: Topic) -> Topic:
     """Return the topic once its min.insync.replicas was changed: the controller then forgets every ELR of it."""
     partitions = (replace(one, elr=(), last_known_elr=()) if one.elr else one for one in topic.partitions)
     return replace(topic, partitions=tuple(partitions))
+
+
+def with_usage(brokers: Mapping[int, Broker], usage: Mapping[Dir, int]) -> Mapping[int, Broker]:
+    """Return the brokers with so many bytes more used in each of these log dirs."""
+    if not usage:
+        return brokers
+    filled = dict(brokers)
+    for broker_id in sorted({broker_id for broker_id, _ in usage} & brokers.keys()):
+        log_dirs = tuple(
+            replace(one, usable_bytes=one.usable_bytes - usage.get((broker_id, one.path), 0))
+            if one.usable_bytes is not None
+            else one
+            for one in brokers[broker_id].log_dirs
+        )
+        filled[broker_id] = replace(brokers[broker_id], log_dirs=log_dirs)
+    return filled
 
 
 def _merged(topic: Topic, changed: Mapping[int, Partition]) -> Topic:
@@ -111,21 +127,6 @@ def _usage(after: Iterable[Partition], before: Iterable[Partition]) -> Mapping[D
                 if path is not None and size is not None:
                     usage[broker_id, path] += sign * size
     return {place: grown for place, grown in usage.items() if grown}
-
-
-def _with_usage(brokers: Mapping[int, Broker], usage: Mapping[Dir, int]) -> Mapping[int, Broker]:
-    if not usage:
-        return brokers
-    filled = dict(brokers)
-    for broker_id in sorted({broker_id for broker_id, _ in usage} & brokers.keys()):
-        log_dirs = tuple(
-            replace(one, usable_bytes=one.usable_bytes - usage.get((broker_id, one.path), 0))
-            if one.usable_bytes is not None
-            else one
-            for one in brokers[broker_id].log_dirs
-        )
-        filled[broker_id] = replace(brokers[broker_id], log_dirs=log_dirs)
-    return filled
 
 
 def _with_elr(cluster: Cluster, changed: Mapping[TopicPartition, Partition]) -> Mapping[TopicPartition, Partition]:

@@ -6,15 +6,22 @@ from typing import TypeVar
 import numpy as np
 
 from reconciler.model.change import DeleteTopic, TopicChange
-from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES, Broker, Cluster
+from reconciler.model.cluster import (
+    ALTER_LOG_DIRS_RATE,
+    BROKER_LEASES,
+    CORDONED_LOG_DIRS,
+    TOPIC_THROTTLES,
+    Broker,
+    Cluster,
+)
 from reconciler.model.columns import Ints
 from reconciler.model.config_rule import version_of
 from reconciler.model.desired import BrokerState, Desired
-from reconciler.model.move import Move
+from reconciler.model.move import DirMove, Move
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
 from reconciler.model.problem import Problem
-from reconciler.model.stage import ReassignStage, Stage, elections_of
+from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, elections_of
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
@@ -36,18 +43,21 @@ def assemble(
     balance_after: Mapping[int, BrokerShare],
     warnings: Sequence[Problem] = (),
     violations: Sequence[Problem] = (),
+    least_dir_bytes: int | None = None,
 ) -> Plan:
     """Return the plan without its id; `warnings` and `violations` are others', placed before the stages' own."""
     served, touched = tuple(served_moves(staging.stages, observed)), tuple(_touched(staging.stages))
+    inside = [move for stage in staging.stages if isinstance(stage, LogDirsStage) for move in stage.moves]
     topics = frozenset(topic_partition.topic for topic_partition in touched)
+    changed = topics | {move.topic_partition.topic for move in inside}
     return Plan(
         cluster_name=desired.cluster.name,
         cluster_id=observed.cluster_id,
         source=source,
-        brokers_alive=_brokers_needed(served),
+        brokers_alive=_brokers_needed(served, inside),
         topic_changes=staging.topic_changes,
         stages=staging.stages,
-        rollback=_rollback(touched, topics, observed),
+        rollback=_rollback(touched, topics, observed, _leases(staging.stages)),
         proof=proof,
         balance_before=balance_before,
         balance_after=balance_after,
@@ -61,7 +71,8 @@ def assemble(
         per_broker=desired.cluster.moves.per_broker,
         timeout_seconds=desired.cluster.moves.timeout_seconds,
         least_seconds=busiest_broker_seconds(served, desired.cluster.moves),
-        topic_ids=_topic_ids(staging.topic_changes, topics, observed),
+        least_dir_bytes=least_dir_bytes if any(isinstance(one, LogDirsStage) for one in staging.stages) else None,
+        topic_ids=_topic_ids(staging.topic_changes, changed, observed),
         cordoned=_cordoned(staging.stages, observed, desired),
     )
 
@@ -88,9 +99,9 @@ def _knows_cordons(broker: Broker, observed: Cluster) -> bool:
     return (version_of(observed.kafka_version) or (0, 0)) >= CORDONS_SINCE
 
 
-def _brokers_needed(served: Iterable[tuple[Move, int | None]]) -> tuple[int, ...]:
+def _brokers_needed(served: Iterable[tuple[Move, int | None]], inside: Iterable[DirMove]) -> tuple[int, ...]:
     """Return the brokers without which a copy could not end: all that a copying move ends on, and its source."""
-    needed: set[int] = set()
+    needed = {move.broker for move in inside}
     for move, source in served:
         if move.added:
             needed.update(move.to_replicas)
@@ -105,7 +116,9 @@ def _topic_ids(changes: Iterable[TopicChange], moved: frozenset[str], observed: 
     return {name: topic_id for name, topic_id in found if topic_id is not None}
 
 
-def _rollback(touched: Sequence[TopicPartition], topics: frozenset[str], observed: Cluster) -> Rollback:
+def _rollback(
+    touched: Sequence[TopicPartition], topics: frozenset[str], observed: Cluster, leases: Sequence[str]
+) -> Rollback:
     table = table_of(observed)
     rows = np.unique(table.rows_of(touched))
     rows = rows[rows >= 0]
@@ -115,8 +128,14 @@ def _rollback(touched: Sequence[TopicPartition], topics: frozenset[str], observe
     return Rollback(
         assignments=tuple(_restores(rows, table)),
         topic_throttles=_only_set(found, TOPIC_THROTTLES),
-        broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, BROKER_LEASES),
+        broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, leases),
     )
+
+
+def _leases(stages: Sequence[Stage]) -> tuple[str, ...]:
+    """Return the settings of brokers that a run of these stages changes and gives back."""
+    has_dirs = any(isinstance(stage, LogDirsStage) for stage in stages)
+    return tuple(key for key in BROKER_LEASES if has_dirs or key != ALTER_LOG_DIRS_RATE)
 
 
 def _touched(stages: Sequence[Stage]) -> Iterator[TopicPartition]:

@@ -242,7 +242,10 @@ def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader
     whole = walk.move
     is_whole = current == whole.from_replicas and target == whole.to_replicas
     copied = walk.size * len(added)
-    move = whole if is_whole else replace(whole, from_replicas=current, to_replicas=target, bytes=copied)
+    move = whole
+    if not is_whole:
+        asked = {broker_id: path for broker_id, path in whole.log_dirs.items() if broker_id in added}
+        move = replace(whole, from_replicas=current, to_replicas=target, bytes=copied, log_dirs=asked)
     unfit = walk.situation.unfit_leaders
     is_handover = not added and not removed and leader in unfit and target[0] not in unfit
     elected = target[0] if _is_to_elect(walk, target, leader) and target[0] != _leader_after(leader, target) else None

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.disk_space import bytes_held
+from reconciler.model.move import DirMove, Reason
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.log_dirs import broker_dirs
 from reconciler.staging.step import Step
@@ -32,18 +33,29 @@ class DiskUse:
     """
 
     def __init__(
-        self, observed: Cluster, steps: Sequence[Step], share: Fraction | None, created: Iterable[Created] = ()
+        self,
+        observed: Cluster,
+        steps: Sequence[Step],
+        share: Fraction | None,
+        created: Iterable[Created] = (),
+        inside: Sequence[DirMove] = (),
     ) -> None:
         """Take the state before the first stage; no share means that only a full disk is too much.
 
-        `created`: partitions that are made before anything moves, with their replicas.
+        `created`: partitions that are made before anything moves, with their replicas. `inside`: moves inside brokers
+        that end before anything else does.
         """
         self._observed = observed
         self.dirs = broker_dirs(observed, share or WHOLE)
         arriving: Counter[int] = Counter()
+        self._asked: defaultdict[int, Counter[str]] = defaultdict(Counter)
         for step in steps:
             for broker_id in step.added:
-                arriving[broker_id] += step.load
+                path = self._asked_dir(step, broker_id)
+                if path is None:
+                    arriving[broker_id] += step.load
+                else:
+                    self._asked[broker_id][path] += step.load
         self.held = bytes_held(observed)
         # A broker whose bytes are not known is not watched: any figure would be a guess.
         self.allowed = {
@@ -54,6 +66,7 @@ class DiskUse:
         self.peak = dict(self.held)
         self.filled: dict[int, int] = {}
         self._yields = 0
+        self.first = self.moved_inside(inside)
         self._watch_dirs(steps, arriving, created)
         self._ceiling = self._ceilings(steps, arriving)
 
@@ -101,7 +114,7 @@ class DiskUse:
             if broker_id in ceiling:
                 short = max(short, self.held[broker_id] + step.load - ceiling[broker_id])
             elif broker_id in dirs:
-                short = max(short, dirs[broker_id].shortfall(step.load))
+                short = max(short, dirs[broker_id].shortfall(step.load, self._asked_dir(step, broker_id)))
         for broker_id, path, _ in self._removed_from_dirs([step]):
             short = max(short, dirs[broker_id].shortfall_without(path))
         return short
@@ -128,7 +141,8 @@ class DiskUse:
                 self.peak[broker_id] = max(self.peak[broker_id], self.held[broker_id])
                 self.filled[broker_id] = max(self.filled.get(broker_id, 0), self.held[broker_id])
             if broker_id in self.dirs:
-                self.dirs[broker_id].begin(step.move.topic_partition, step.load)
+                path = self._asked_dir(step, broker_id)
+                self.dirs[broker_id].begin(step.move.topic_partition, step.load, path)
         for broker_id, path, _ in self._removed_from_dirs([step]):
             self.dirs[broker_id].leave(path)
 
@@ -156,14 +170,61 @@ class DiskUse:
                 needed = self.held[broker_id] + step.load
                 self._ceiling[broker_id] = max(self._ceiling[broker_id], needed)
             elif broker_id in self.dirs:
-                self.dirs[broker_id].yield_to(step.load)
+                self.dirs[broker_id].yield_to(step.load, self._asked_dir(step, broker_id))
         if self._yields > MOST_YIELDS:
             for dirs in self.dirs.values():
                 dirs.give_up()
         for other in waiting if self.dirs else ():
             for broker_id in other.added:
-                if broker_id in self.dirs:
+                if broker_id in self.dirs and self._asked_dir(other, broker_id) is None:
                     self.dirs[broker_id].give_up(other.load)
+
+    def moved_inside(self, moves: Sequence[DirMove]) -> list[list[DirMove]]:
+        """Return moves inside brokers in sets, one after the other, and count them.
+
+        In a set each copy counts from its start, and nothing that it leaves is free: so whatever part of it is done, no
+        log dir holds more than was counted. Where nothing fits, what is too much by the least goes all the same.
+        """
+        waiting: dict[int, list[DirMove]] = {}
+        for move in sorted(moves, key=lambda one: (one.reason is not Reason.DRAINING, -one.bytes, one.topic_partition)):
+            waiting.setdefault(move.broker, []).append(move)
+        sets: list[list[DirMove]] = []
+        while waiting:
+            begun = {broker_id: self._begun_inside(broker_id, left) for broker_id, left in sorted(waiting.items())}
+            for broker_id, some in begun.items():
+                for move in some:
+                    self.dirs[broker_id].give(move.from_dir, move.bytes)
+                    self.held[broker_id] -= move.bytes
+                    waiting[broker_id].remove(move)
+                if not waiting[broker_id]:
+                    del waiting[broker_id]
+            # In turns, so that all brokers copy from the beginning on.
+            turns = sorted((turn, id_) for id_, some in begun.items() for turn in range(len(some)))
+            sets.append([begun[id_][turn] for turn, id_ in turns])
+        return sets
+
+    def _begun_inside(self, broker_id: int, waiting: Sequence[DirMove]) -> list[DirMove]:
+        dirs = self.dirs[broker_id]
+        fitting = []
+        for move in waiting:
+            if not dirs.over(move.to_dir, move.bytes):
+                self._take_inside(move)
+                fitting.append(move)
+        if fitting:
+            return fitting
+        forced = min(waiting, key=lambda one: (dirs.over(one.to_dir, one.bytes), one.topic_partition))
+        self._take_inside(forced)
+        return [forced]
+
+    def _take_inside(self, move: DirMove) -> None:
+        self.dirs[move.broker].take(move.to_dir, move.bytes)
+        self.held[move.broker] += move.bytes
+        self.peak[move.broker] = max(self.peak[move.broker], self.held[move.broker])
+
+    def _asked_dir(self, step: Step, broker_id: int) -> str | None:
+        """Return the log dir that a new replica is asked to go to, None where Kafka chooses."""
+        named = step.move.log_dirs
+        return named.get(broker_id) if named and broker_id in self.dirs else None
 
     def _is_filling(self, broker_id: int) -> bool:
         """Whether what comes to that broker could fill a disk too far."""
@@ -178,7 +239,7 @@ class DiskUse:
                     self.dirs[broker_id].create(topic_partition)
         departing = self._by_broker(steps)
         for broker_id, dirs in self.dirs.items():
-            dirs.watch(arriving.get(broker_id, 0), departing[broker_id])
+            dirs.watch(arriving.get(broker_id, 0), departing[broker_id], self._asked.get(broker_id))
 
     def _by_broker(self, steps: Iterable[Step]) -> defaultdict[int, list[tuple[str, int]]]:
         """Return the dir and the bytes of each replica that these steps remove, by broker."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.cluster import Broker, Cluster, LogDir
 from reconciler.model.columns import sums
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
@@ -77,13 +77,21 @@ class BrokerDirs:
         other._arriving = self._arriving
         return other
 
-    def watch(self, arriving: int, departing: Iterable[tuple[str, int]]) -> None:
-        """Keep each dir within what it may hold, where so many bytes to come could fill it beyond."""
+    def watch(
+        self, arriving: int, departing: Iterable[tuple[str, int]], asked: Mapping[str, int] | None = None
+    ) -> None:
+        """Keep each dir within what it may hold, where so many bytes to come could fill it beyond.
+
+        `asked`: bytes that come to a dir because it is asked for; `arriving`: those that Kafka puts where it likes.
+        """
         self._arriving = arriving
         for path, size in departing:
             self._dir[path].departing += size
-        for one in self._open:
-            one.ceiling = one.allowed if one.held + arriving > one.allowed else None
+        for one in self.dirs if asked else self._open:
+            coming = asked.get(one.path, 0) if asked else 0
+            if one.held + arriving + coming > one.allowed:
+                # Even the best order leaves a dir with what it ends with.
+                one.ceiling = one.allowed if arriving else max(one.allowed, one.held + coming - one.departing)
 
     def has(self, path: str) -> bool:
         """Whether that dir is one of them."""
@@ -93,8 +101,11 @@ class BrokerDirs:
         """Take in a replica without data."""
         self._predict(topic_partition, 0)
 
-    def shortfall(self, load: int) -> int:
-        """Return by how many bytes a dir could be overfull once a replica of so many comes too."""
+    def shortfall(self, load: int, path: str | None = None) -> int:
+        """Return by how many bytes a dir could be overfull once a replica of so many comes too, to that dir or any."""
+        if path is not None:
+            one = self._dir[path]
+            return 0 if one.ceiling is None else max(0, one.held + load - one.ceiling)
         watched = (one for one in self._open if one.ceiling is not None)
         return max((self._needed(one, load) - (one.ceiling or 0) for one in watched), default=0)
 
@@ -105,13 +116,34 @@ class BrokerDirs:
             return 0
         return self._worst(one, self._most(one, len(self._loads), one.leaving + 1)) - one.ceiling
 
-    def begin(self, topic_partition: TopicPartition, load: int) -> None:
-        """Take in a new replica of so many bytes, wherever it goes."""
+    def begin(self, topic_partition: TopicPartition, load: int, path: str | None = None) -> None:
+        """Take in a new replica of so many bytes, in that dir or wherever it goes."""
+        if path is not None:
+            self.take(path, load)
+            return
         self._arriving -= load
         self._arrivals.append((topic_partition, load))
         insort(self._loads, load)
         for one in self._open:
             one.most = self._most(one, len(self._loads), one.leaving)
+
+    def take(self, path: str, load: int) -> None:
+        """Take in a replica of so many bytes in that dir."""
+        one = self._dir[path]
+        one.held += load
+        one.logs += 1
+        one.peak, one.filled = max(one.peak, one.held), max(one.filled, one.held)
+
+    def give(self, path: str, load: int) -> None:
+        """Let a replica go that has moved to another dir."""
+        one = self._dir[path]
+        one.held -= load
+        one.logs -= 1
+
+    def over(self, path: str, load: int) -> int:
+        """Return the bytes by which that dir would be above what is allowed with so many more."""
+        one = self._dir[path]
+        return max(0, one.held + load - one.allowed)
 
     def leave(self, path: str) -> None:
         """Let a log of that dir leave in this stage, at any time: until then it counts, and then more may come."""
@@ -119,11 +151,15 @@ class BrokerDirs:
         one.leaving += 1
         one.most = self._most(one, len(self._loads), one.leaving) if one.is_open else 0
 
-    def yield_to(self, load: int) -> None:
-        """Let a replica pass that nothing can make fit.
+    def yield_to(self, load: int, path: str | None = None) -> None:
+        """Let a replica pass that nothing can make fit, to that dir or any.
 
         The dir may hold what it needs now, and its share of all that is to come; one that yields again is given up.
         """
+        if path is not None:
+            one = self._dir[path]
+            one.ceiling = None if one.ceiling is None else max(one.ceiling, one.held + load)
+            return
         # What is still to come spreads evenly at best: by number of logs, which large and small replicas share.
         share = self._arriving // len(self._open)
         for one in self._open:
@@ -198,7 +234,7 @@ class BrokerDirs:
 def broker_dirs(observed: Cluster, share: Fraction) -> Mapping[int, BrokerDirs]:
     """Return the brokers with several log dirs, where what lies in each is known; each may be full to `share`."""
     brokers = observed.brokers.items()
-    several = {id_: dirs for id_, one in brokers if len(one.log_dirs) > 1 and (dirs := _online(one))}
+    several = {id_: dirs for id_, one in brokers if len(one.log_dirs) > 1 and (dirs := one.sized_dirs)}
     if not several:
         return {}
     table = table_of(observed)
@@ -216,21 +252,10 @@ def broker_dirs(observed: Cluster, share: Fraction) -> Mapping[int, BrokerDirs]:
     }
 
 
-def _online(broker: Broker) -> list[tuple[str, int, int]]:
-    """Return path, size and free bytes of each log dir that is online; an offline one tells no size."""
-    return [
-        (one.path, one.total_bytes, one.usable_bytes)
-        for one in broker.log_dirs
-        if one.total_bytes is not None and one.usable_bytes is not None
-    ]
-
-
-def _dirs(
-    broker: Broker, online: Sequence[tuple[str, int, int]], logs: Mapping[tuple[int, str], int], share: Fraction
-) -> list[Dir]:
+def _dirs(broker: Broker, online: Sequence[LogDir], logs: Mapping[tuple[int, str], int], share: Fraction) -> list[Dir]:
     closed = broker.cordoned_dirs
     # All cordoned: a replica that is placed there all the same may lie in any of them.
-    if closed.issuperset(path for path, _, _ in online):
+    if closed.issuperset(one.path for one in online):
         closed = frozenset()
     return [
         Dir(
@@ -242,5 +267,5 @@ def _dirs(
             is_open=path not in closed,
             peak=max(0, total - usable),
         )
-        for path, total, usable in sorted(online)
+        for path, total, usable in sorted((one.path, one.total_bytes or 0, one.usable_bytes or 0) for one in online)
     ]

@@ -9,7 +9,7 @@ from reconciler.model.change import DeleteTopic, TopicChange, class_of, destruct
 from reconciler.model.cluster import AUTO_REBALANCE, Broker, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, Limits
 from reconciler.model.effect import EffectClass
-from reconciler.model.move import Election, Move
+from reconciler.model.move import DirMove, Election, Move
 from reconciler.model.problem import (
     CHANGED_PARTITIONS,
     DELETED_BYTES,
@@ -82,12 +82,14 @@ def warnings(
     situation: Situation,
     disk: DiskUse,
     destinations: Sequence[int],
+    *,
+    inside: Sequence[DirMove] = (),
 ) -> tuple[Problem, ...]:
     """Return what the plan could not count, or cannot promise."""
     observed, limits = situation.observed, desired.cluster.limits
     copying = [move for move in moves if move.added]
     found = [
-        _no_throttle(copying, desired),
+        _no_throttle([*copying, *inside], desired),
         _unknown_sizes(copying),
         _unknown_capacity([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits),
         _unknown_log_dirs([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits),
@@ -204,7 +206,7 @@ def _unknown_log_dirs(destinations: Sequence[int], observed: Cluster, limits: Li
     return warning("KR826", message, limits.at.get("diskUse"))
 
 
-def _no_throttle(copying: Sequence[Move], desired: Desired) -> Problem | None:
+def _no_throttle(copying: Sequence[Move | DirMove], desired: Desired) -> Problem | None:
     if not copying or desired.cluster.moves.throttle_bytes_per_second is not None:
         return None
     if not any(move.bytes or not move.is_size_known for move in copying):

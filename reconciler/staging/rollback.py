@@ -10,14 +10,15 @@ from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic,
 from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster, Partition, Topic
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
 from reconciler.model.in_sync import MIN_ISR
-from reconciler.model.move import Move, Reason
+from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.plan import Plan, Proof
 from reconciler.model.problem import Problem
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some
 from reconciler.planner.shares import shares
 from reconciler.staging.assembly import assemble
+from reconciler.staging.dirs_back import dir_moves_of, dirs_back, with_dirs_back
 from reconciler.staging.problems import PLAN_FEWER, warning
 from reconciler.staging.return_path import moves_of, return_path
 from reconciler.staging.stages import stage_moves
@@ -51,7 +52,9 @@ def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
     back = return_path(undone, at, topics.overrides(observed, MIN_ISR), topics.deleted | others)
     changes = with_effects(topics.changes, observed)
     staged = stage_moves(back.moves, changes, back.elections, observed=observed, desired=desired, rules=rules)
-    left = (*topics.left, *back.left)
+    inside = dirs_back(undone, observed)
+    staged = replace(staged, stages=with_dirs_back(undone, staged.stages, inside.moves, desired.cluster.moves))
+    left = (*topics.left, *back.left, *inside.left)
     before, after = shares(observed, {move.topic_partition: move.to_replicas for move in back.moves})
     plan = assemble(
         staged,
@@ -76,7 +79,7 @@ def _made_again(undone: Plan, observed: Cluster) -> set[str]:
 
 def policy_of(plan: Plan) -> Desired:
     """Return the limits that a plan itself tells of, for where nothing is declared: its throttle, batches, time-out."""
-    rates = [stage.throttle_bytes_per_second for stage in plan.stages if isinstance(stage, ReassignStage)]
+    rates = [stage.throttle_bytes_per_second for stage in plan.stages if isinstance(stage, CopyingStage)]
     moves = MovePolicy(
         # A run may have been asked for another rate, but a plan has one: stages without copies have none.
         throttle_bytes_per_second=max((rate for rate in rates if rate is not None), default=None),
@@ -102,15 +105,18 @@ def every_throttle_back(undone: Plan, desired: Desired) -> Plan:
     ways = [Move(key, end, goals[key], 0, Reason.ASSIGNMENT) for key, end in sorted(ends)]
     # Both ways, since a throttle's lists differ: the leader's has what a move starts from, the follower's what it adds.
     ways += [replace(way, from_replicas=way.to_replicas, to_replicas=way.from_replicas) for way in ways]
-    stage = ReassignStage(1, tuple(ways), desired.cluster.moves.throttle_bytes_per_second)
-    return replace(undone, stages=(stage,) if ways else (), topic_changes=(), cordoned=())
+    rate = desired.cluster.moves.throttle_bytes_per_second
+    inside = tuple(dir_moves_of(undone))
+    traces: list[Stage] = [ReassignStage(1, tuple(ways), rate)] if ways else []
+    traces += [LogDirsStage(len(traces) + 1, inside, rate)] if inside else []
+    return replace(undone, stages=tuple(traces), topic_changes=(), cordoned=())
 
 
-def as_if_cancelled(observed: Cluster, undone: Plan, in_flight: Iterable[Move]) -> Cluster:
+def as_if_cancelled(observed: Cluster, undone: Plan, in_flight: Collection[Move | DirMove]) -> Cluster:
     """Return the cluster as a cancel leaves it: these moves at their ordered start, throttles as before the plan."""
-    starts = {move.topic_partition: move.from_replicas for move in in_flight}
-    if not starts:
+    if not in_flight:
         return observed
+    starts = {move.topic_partition: move.from_replicas for move in in_flight if isinstance(move, Move)}
     topics = {name: _topic_back(topic, starts, undone) for name, topic in observed.topics.items()}
     rates = undone.rollback.broker_throttles
     brokers = {

@@ -17,12 +17,13 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, MovePolicy
 from reconciler.model.effect import EffectClass
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
-from reconciler.model.move import Election, Move
+from reconciler.model.move import DirMove, Election, Move
 from reconciler.model.plan import LogDirUse
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.chain import chains
+from reconciler.staging.dir_stages import dir_stages, makes_room
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.estimate import stage_seconds
 from reconciler.staging.packing import Packed, pack
@@ -47,6 +48,8 @@ class Staging:
     predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
     crowded: Mapping[int, int] = field(default_factory=dict)
     """The bytes beyond `limits.diskUse`, by broker: where something comes in, or in the end."""
+    excess: int = 0
+    """The part of these that is where something comes in, which is a violation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,9 @@ def stage_moves(
     observed: Cluster,
     desired: Desired,
     rules: Mapping[str, TopicRules],
+    dir_moves: Sequence[DirMove] = (),
 ) -> Staging:
-    """Return the stages that carry out these whole moves, one a partition, and topic changes.
+    """Return the stages that carry out these whole moves, one a partition, moves inside brokers, and topic changes.
 
     Every limit of `moves` and `limits` is kept where it can be; where not, `violations` says so. After each stage the
     hard rules hold that held before it. `elections_now` are held before any data moves.
@@ -86,18 +90,27 @@ def stage_moves(
     changes = timed(topic_changes, whole, observed)
     # New topics are there before anything moves: Kafka has put their logs somewhere by then, which its next choice
     # counts.
-    disk = DiskUse(observed, steps, desired.cluster.limits.disk_use, _created(changes))
-    packed = pack([chain for chain in chained if chain], desired.cluster.moves, disk)
+    share, policy = desired.cluster.limits.disk_use, desired.cluster.moves
+    disk = DiskUse(observed, steps, share, _created(changes))
+    first = makes_room(dir_moves, steps, disk) if dir_moves else frozenset[int]()
+    if first:
+        now = {move.topic_partition: move.from_replicas for move in whole}
+        early = [replace(one, replicas=now.get(one.topic_partition, one.replicas)) for one in dir_moves]
+        early = [one for one in early if one.broker in first]
+        disk = DiskUse(observed, steps, share, _created(changes), early)
+    packed = pack([chain for chain in chained if chain], policy, disk)
     disk = packed.disk
-    stages = _numbered(_in_order(packed, due, changes, desired.cluster.moves))
+    inside = disk.first, disk.moved_inside([one for one in dir_moves if one.broker not in first])
+    stages = _numbered(_in_order(packed, due, changes, policy, inside))
     batch = desired.cluster.moves.election_batch
     batches = sum(-(-len(elections_of(stage)) // batch) for stage in stages)
-    destinations = sorted({broker_id for step in steps for broker_id in step.added})
+    destinations = sorted({*(id_ for step in steps for id_ in step.added), *(one.broker for one in dir_moves)})
     return Staging(
         stages=stages,
         topic_changes=changes.in_order,
         warnings=by_code(
-            warnings(whole, desired, at, disk, destinations) + election_warnings(skipped, batches, observed)
+            warnings(whole, desired, at, disk, destinations, inside=dir_moves)
+            + election_warnings(skipped, batches, observed)
         ),
         violations=by_code(
             (
@@ -107,6 +120,7 @@ def stage_moves(
         ),
         disk_peak=disk.peak,
         crowded=disk.crowded if desired.cluster.limits.disk_use is not None else {},
+        excess=disk.excess if desired.cluster.limits.disk_use is not None else 0,
         log_dirs=_log_dirs(disk),
         predicted_log_dirs=_predicted(disk, steps),
     )
@@ -132,7 +146,7 @@ def _predicted(disk: DiskUse, steps: Sequence[Step]) -> Mapping[TopicPartition, 
     found: dict[TopicPartition, dict[int, str]] = {}
     for step in steps:
         for broker_id in sorted(step.added):
-            if broker_id in disk.dirs:
+            if broker_id in disk.dirs and broker_id not in step.move.log_dirs:
                 key = step.move.topic_partition
                 found.setdefault(key, {})[broker_id] = disk.dirs[broker_id].predicted[key]
     return {key: found[key] for key in sorted(found)}
@@ -142,8 +156,17 @@ def _by_partition(move: Move) -> tuple[str, int]:
     return move.topic_partition
 
 
-def _in_order(packed: Packed, due: Sequence[Election], changes: TimedChanges, policy: MovePolicy) -> list[Stage]:
-    """Return all stages: topics, elections that are due, moves each with its elections, and topics again."""
+def _in_order(
+    packed: Packed,
+    due: Sequence[Election],
+    changes: TimedChanges,
+    policy: MovePolicy,
+    inside: tuple[Sequence[Sequence[DirMove]], Sequence[Sequence[DirMove]]],
+) -> list[Stage]:
+    """Return all stages: topics, elections that are due, moves each with its elections, and topics again.
+
+    `inside`: the moves inside brokers that make room before the others, and those that come after them.
+    """
     counts = [len(changes.before), len(changes.after_moves), len(changes.last)]
     before, after, last = (tuple(range(sum(counts[:part]), sum(counts[: part + 1]))) for part in range(3))
     waiting = {change.topic for change in changes.after_moves}
@@ -151,12 +174,14 @@ def _in_order(packed: Packed, due: Sequence[Election], changes: TimedChanges, po
     stages: list[Stage] = [TopicsStage(0, before)] if before else []
     if due:
         stages.append(ElectStage(0, spread_over_leaders(due)))
+    stages += dir_stages(inside[0], policy)
     seconds = stage_seconds(packed.loads, policy)
     for number, (steps, estimate) in enumerate(zip(packed.stages, seconds, strict=True)):
         stages.append(_reassign(steps, policy, estimate))
         # Once, after the last stage that moves one of their topics: each change waits for all moves of its topic.
         if ends and number == ends[-1]:
             stages.append(TopicsStage(0, after))
+    stages += dir_stages(inside[1], policy)
     return [*stages, TopicsStage(0, last)] if last else stages
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.compare import compare, topic_findings
+from reconciler.diff.log_dirs import log_dir_differences
 from reconciler.diff.rules import topic_rules
 from reconciler.model.change import Changes, DeleteTopic, Difference, class_of
 from reconciler.model.cluster import Cluster
@@ -35,7 +36,7 @@ class Compared:
     def has_changes(self) -> bool:
         """Whether anything differs, what no plan can put right included."""
         found = self.changes
-        return bool(found.topic_changes or found.broken_rules or found.elections or found.stays)
+        return bool(found.topic_changes or found.broken_rules or found.elections or found.stays or found.log_dirs)
 
 
 def find_differences(inputs: Inputs, *, progress: ProgressHook | None = None) -> Compared:
@@ -46,6 +47,7 @@ def find_differences(inputs: Inputs, *, progress: ProgressHook | None = None) ->
     observed = observed_state(inputs, desired, progress)
     observed, unread = with_readers(inputs, desired, observed)
     changes = compare(desired, observed, topic_rules(desired, observed))
+    changes = replace(changes, log_dirs=tuple(log_dir_differences(desired, observed)))
     return Compared(desired.cluster.name, changes, differences(changes, observed), unread)
 
 

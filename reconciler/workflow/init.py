@@ -60,6 +60,7 @@ spec:
     # movedBytes: 2TiB
     deletedTopics: 1                        # topics that one plan may delete; `state: absent` counts too
     # deletedBytes: 0B                      # bytes of all replicas that a plan may delete
+    # replicasPerBroker: 4000               # a rule of every placement
     diskUse: 80%                            # at the worst moment of the run
 
   # windows:                                # when `apply` may work; always, if none is given
@@ -88,7 +89,7 @@ spec:
   # replicationFactor: 3
   config: {retention.ms: 7d}                # Kafka's own keys; null removes an override
   # placement:
-  #   racks: {spread: strict, only: [a, b, c], leader: [a, b]}
+  #   racks: {spread: strict, only: [a, b, c], leader: [a, b]}    # or replicas: {a: 2, b: 1}, in place of spread
   #   brokers: {only: [1, 2, 3], except: [5]}
   # protect: [delete, grow, move]           # what a plan may never do to this topic
 """

@@ -19,7 +19,7 @@ from reconciler.files.policies import read_policies
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
-from reconciler.model.disk_space import Space
+from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import (
@@ -38,10 +38,11 @@ from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state, observed_state, source_commit
 
 if TYPE_CHECKING:
+    from reconciler.planner.log_dirs.place import DirsPlaced
     from reconciler.planner.place import Placed
     from reconciler.staging.stages import Staging
 
-MOST_SPACES = 3
+MOST_SPACES = 4
 """So often a placement is looked for with more room on disks, at the most."""
 Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
 """Returns a plan with a violation for each row that a policy returns; the text names the folder of measured loads."""
@@ -114,7 +115,7 @@ class Planner:
         names = _matching(desired, observed, self.only) if self.only else None
         rules = topic_rules(desired, observed)
         changes = _of_topics(compare(desired, observed, rules), names)
-        placed, staged = self._staged(desired, observed, rules, changes, names)
+        placed, inside, staged = self._staged(desired, observed, rules, changes, names)
         plan = assemble(
             staged,
             observed=observed,
@@ -123,9 +124,11 @@ class Planner:
             proof=placed.proof,
             balance_before=placed.balance_before,
             balance_after=placed.balance_after,
+            least_dir_bytes=inside.least,
             warnings=(
                 *changes.drift,
                 *placed.warnings,
+                *inside.warnings,
                 *defaults_taken(placed.topic_changes, desired.topics),
                 *self.growth(observed, placed.topic_changes),
                 *coordinator_warnings(staged.stages, observed),
@@ -148,26 +151,66 @@ class Planner:
         rules: Mapping[str, TopicRules],
         changes: Changes,
         names: Collection[str] | None,
-    ) -> "tuple[Placed, Staging]":
+    ) -> "tuple[Placed, DirsPlaced, Staging]":
         """Return the placement and its stages: the first that no disk is too full for, else that of least excess."""
         from reconciler.planner.place import plan_placement
+
+        share, space, found = desired.cluster.limits.disk_use, None, list["tuple[Placed, DirsPlaced, Staging]"]()
+        while len(found) <= MOST_SPACES:
+            placed = plan_placement(desired, observed, rules, changes, names, loads=self.loads, space=space)
+            inside, staged = self._in_dirs(desired, observed, rules, changes, names=names, placed=placed)
+            found.append((placed, inside, staged))
+            if share is None or not staged.crowded or (space is not None and space.is_mending):
+                break
+            # Disks are a search of their own, which few plans need: only where one is too full are they looked at.
+            # Where the end fits and the way to it does not, the way is looked at too, at last of all brokers.
+            if space is None:
+                space = Space(share, is_mending=not staged.excess)
+            elif not space.is_sparing and any(warning.code == NO_SPACE for warning in placed.warnings):
+                space = replace(space, is_sparing=True)
+            else:
+                new = staged.crowded.keys() - space.tight
+                space = replace(space, tight=space.tight | new if new else frozenset(observed.brokers))
+        placed, inside, staged = min(found, key=lambda each: (each[2].excess, bool(each[2].crowded)))
+        if not staged.excess:
+            return placed, inside, staged
+        told = [warning for other, *_ in found for warning in other.warnings if warning.code == NO_SPACE]
+        kept = [warning for warning in placed.warnings if warning.code != NO_SPACE]
+        return replace(placed, warnings=(*kept, *told[:1])), inside, staged
+
+    def _in_dirs(
+        self,
+        desired: Desired,
+        observed: Cluster,
+        rules: Mapping[str, TopicRules],
+        changes: Changes,
+        *,
+        names: Collection[str] | None,
+        placed: "Placed",
+    ) -> "tuple[DirsPlaced, Staging]":
+        """Return the moves inside brokers and all stages; where Kafka's choice would overfill a log dir, with ours."""
+        from reconciler.planner.log_dirs.place import place_log_dirs
         from reconciler.staging.stages import stage_moves
 
-        share, tight, found = desired.cluster.limits.disk_use, frozenset[int](), list["tuple[Placed, Staging]"]()
-        while True:
-            # Disks are a search of their own, which few plans need: only where one is too full are they looked at.
-            space = Space(share, tight) if found and share is not None else None
-            placed = plan_placement(desired, observed, rules, changes, names, loads=self.loads, space=space)
-            staged = stage_moves(
-                placed.moves, placed.topic_changes, changes.elections, observed=observed, desired=desired, rules=rules
+        def attempt(crowded: Collection[int]) -> "tuple[DirsPlaced, Staging]":
+            inside = place_log_dirs(
+                desired, observed, rules, placed.moves, deleted=changes.deleted, only=names, crowded=crowded
             )
-            found.append((placed, staged))
-            if not staged.crowded or share is None or len(found) > MOST_SPACES:
-                break
-            if space is not None:
-                # The end fits, and the way to it does not: it is looked at there too, at last of all brokers.
-                tight = tight | staged.crowded.keys() if staged.crowded.keys() - tight else frozenset(observed.brokers)
-        return min(found, key=lambda each: sum(each[1].crowded.values()))
+            staged = stage_moves(
+                inside.moves,
+                placed.topic_changes,
+                changes.elections,
+                observed=observed,
+                desired=desired,
+                rules=rules,
+                dir_moves=inside.dir_moves,
+            )
+            return inside, staged
+
+        first = attempt(())
+        crowded = [id_ for id_ in first[1].crowded if len(observed.brokers[id_].sized_dirs) > 1]
+        tried = [first, attempt(crowded)] if crowded else [first]
+        return min(tried, key=lambda each: (each[1].excess, sum(each[1].crowded.values())))
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
         """Return the plan; one with violations carries remedies, and so does the PlacementInfeasible that is raised.

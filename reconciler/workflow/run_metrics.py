@@ -10,7 +10,7 @@ from reconciler.files.raw import write_atomically
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import RunMetrics, RunProgress, RunResult
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import CopyingStage
 from reconciler.render.as_metrics import LAST_SUCCESS, metrics
 
 UNWRITTEN = "KR019"
@@ -41,7 +41,7 @@ class MetricsFile:
             updated_at=now,
             stages=summary.stages,
             moves=sum(len(stage.moves) for stage in _copying(self.plan).values()),
-            total_bytes=summary.bytes,
+            total_bytes=summary.bytes + summary.dir_bytes,
             estimated_seconds=summary.estimated_seconds,
             warnings=len(self.plan.warnings),
             last_success_at=_last_success(self.path) if self.path is not None else None,
@@ -117,8 +117,8 @@ class MetricsFile:
             write_atomically(self.path, metrics(self.seen).encode(), "file of metrics", UNWRITTEN)
 
 
-def _copying(plan: Plan) -> Mapping[int, ReassignStage]:
-    return {stage.number: stage for stage in plan.stages if isinstance(stage, ReassignStage)}
+def _copying(plan: Plan) -> Mapping[int, CopyingStage]:
+    return {stage.number: stage for stage in plan.stages if isinstance(stage, CopyingStage)}
 
 
 def _last_success(path: Path) -> float | None:

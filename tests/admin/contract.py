@@ -26,6 +26,7 @@ from helpers.waiting import HANG
 from reconciler.admin.port import Admin, Answer, Reassignment
 from reconciler.model.change import ConfigChange, ConfigOperation, CreatePartitions, CreateTopic
 from reconciler.model.cluster import (
+    ALTER_LOG_DIRS_RATE,
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_REPLICAS,
@@ -664,6 +665,39 @@ class AdminContract:
             assert bench.move(name, (1, 4)) == OK
             bench.wait_until(lambda n=name: bench.is_at_rest(n, {0: (1, 4)}), f"{name} to be on 4")  # type: ignore[misc]
             assert bench.admin.observe().topics[name].partitions[0].log_dirs[1] == path
+
+    def test_a_replica_that_is_there_is_copied_to_the_log_dir_chosen_for_it(self, bench: Bench) -> None:
+        name = bench.topic((2, 1), size=MIB)
+        key = TopicPartition(name, 0)
+        bench.wait_until(lambda: _is_measured(bench, name), "sizes")
+        before = bench.admin.disks([1], [key]).replica_paths[key, 1]
+        other = next(one.path for one in bench.admin.disks([1]).log_dirs[1] if one.path != before)
+        assert bench.admin.choose_log_dirs(1, {key: other}) == {key: OK}
+        bench.wait_until(lambda: bench.admin.disks([1], [key]).replica_paths[key, 1] == other, "the other log dir")
+        assert bench.admin.disks([1], [key]).futures == {}
+        assert bench.admin.disks([1, 2], [key]).replica_paths.keys() == {(key, 1), (key, 2)}
+        assert bench.admin.choose_log_dirs(1, {key: other}) == {key: OK}
+        assert bench.admin.disks([1], [key]).futures == {}
+
+    def test_a_copy_between_log_dirs_is_taken_back_by_choosing_the_one_that_holds_the_replica(
+        self, bench: Bench
+    ) -> None:
+        name = bench.topic((2, 1), size=4 * MIB)
+        key = TopicPartition(name, 0)
+        bench.wait_until(lambda: _is_measured(bench, name), "sizes")
+        before = bench.admin.disks([1], [key]).replica_paths[key, 1]
+        other = next(one.path for one in bench.admin.disks([1]).log_dirs[1] if one.path != before)
+        assert bench.admin.alter_broker_configs(1, [SET(ALTER_LOG_DIRS_RATE, "1000")]) == OK
+        assert bench.admin.choose_log_dirs(1, {key: other}) == {key: OK}
+        bench.wait_until(lambda: (key, 1) in bench.admin.disks([1], [key]).futures, "the copy to show")
+        assert bench.admin.disks([1], [key]).futures[key, 1].path == other
+        assert bench.admin.disks([1], [key]).replica_paths[key, 1] == before
+        assert [one.path for one in bench.admin.observe().brokers[1].future_replicas] == [other]
+        assert bench.admin.choose_log_dirs(1, {key: before}) == {key: OK}
+        assert bench.admin.disks([1], [key]).futures == {}
+        assert bench.admin.disks([1], [key]).replica_paths[key, 1] == before
+        assert bench.admin.alter_broker_configs(1, [DELETE(ALTER_LOG_DIRS_RATE)]) == OK
+        assert bench.admin.broker_configs([1]) == {1: {}}
 
     def test_a_log_dir_that_a_broker_does_not_have_is_refused(self, bench: Bench) -> None:
         key = TopicPartition(bench.topic((1, 2)), 0)

@@ -480,9 +480,7 @@ def test_a_missing_right_to_choose_log_dirs_is_named_and_a_broker_that_is_down_i
     results = [form.AlterReplicaLogDirPartitionResult(partition_index=0, error_code=31)]
     refused = AlterReplicaLogDirsResponse(throttle_time_ms=0, results=[form(topic_name="t", partitions=results)])
     places = {TopicPartition("t", 0): "/d1"}
-    with pytest.raises(
-        MissingRight, match="Choosing the log dirs of new replicas needs the right Alter on the cluster"
-    ):
+    with pytest.raises(MissingRight, match="Choosing the log dirs of replicas needs the right Alter on the cluster"):
         requests.choose_log_dirs(Brokers(in_turn(refused)).wire(), 2, places)
     with pytest.raises(ClusterUnavailable, match="Broker 2 does not answer"):
         requests.choose_log_dirs(Brokers(in_turn(refused), down={2}).wire(), 2, places)

@@ -9,9 +9,10 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import election, move, plan_of
 
 from reconciler.admin.port import Reassignment
-from reconciler.apply.decide import CRAWL, FAILED, decide
+from reconciler.apply.decide import FAILED, decide
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import paths_of
+from reconciler.apply.slowness import CRAWL
 from reconciler.apply.stage_memory import DEAD, BadDisk, History, MoveState, StageMemory, note
 from reconciler.apply.steps import (
     ATTEMPTS,

@@ -106,7 +106,7 @@ FAULTS = [
     Fault(
         "another run takes throttles off while copies are in flight",
         "run._locked",
-        "is_clear = not moves_under_way(session.paths, observed)",
+        "is_clear = not under_way(session.paths, observed)",
         "is_clear = True",
         "moves kill",
     ),

@@ -196,7 +196,7 @@ WRONG: list[tuple[str, object, str, str]] = [
     ("/requires/topicIds", {"orders": 7}, "/requires/topicIds/orders", "must be a text"),
     ("/run/timeoutSeconds", 0, "/run/timeoutSeconds", "at least 1"),
     (f"{S}/number", 2, f"{S}/number", "must be 1: stages are numbered in order"),
-    (f"{S}/kind", "swap", f"{S}/kind", "must be one of reassign, elect, topics"),
+    (f"{S}/kind", "swap", f"{S}/kind", "must be one of reassign, logDirs, elect, topics"),
     (f"{S}/throttleBytesPerSecond", 0, f"{S}/throttleBytesPerSecond", "at least 1"),
     (f"{S}/moves/0/from", [], f"{S}/moves/0/from", "must name at least one broker"),
     (f"{S}/moves/0/to", [1, 1], f"{S}/moves/0/to", "none of them twice"),

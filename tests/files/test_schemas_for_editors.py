@@ -25,6 +25,7 @@ DOCUMENTS: Mapping[str, dict[str, Any]] = {
 BESIDE: Mapping[str, list[str]] = {"Cluster": [], "Topic": ["Cluster", "TopicClass"], "TopicClass": ["Cluster"]}
 NEEDED: Mapping[str, dict[str, Any]] = {
     "brokers": {"id": 1},
+    "logDirs": {"path": "/d9"},
     "windows": {"days": ["mon"], "from": "22:00", "to": "05:00"},
 }
 # The name and the kind make a document another one; a simulation excludes the client; a class's labels are for people.
@@ -87,6 +88,8 @@ def test_a_mapping_with_keys_of_its_own_takes_no_others_but_where_users_name_the
         "Cluster.spec.client",
         "Topic.spec.config",
         "TopicClass.spec.config",
+        "Topic.spec.placement.racks.replicas",
+        "TopicClass.spec.placement.racks.replicas",
     }
 
 
@@ -94,9 +97,9 @@ def with_value(leaf: Property, value: object, *, is_written: bool) -> dict[str, 
     """Return a document with that value at the property's path, or with all that leads to it and no more."""
     document = json.loads(json.dumps(DOCUMENTS[leaf.kind]))
     here: Any = document
-    for step, after in zip(leaf.path[:-1], leaf.path[1:], strict=True):
+    for place, (step, after) in enumerate(zip(leaf.path[:-1], leaf.path[1:], strict=True)):
         if step == "[]":
-            here.append({**NEEDED[leaf.path[1]]})
+            here.append({**NEEDED[leaf.path[place - 1]]})
             here = here[0]
         elif after == "[]":
             here = here.setdefault(step, [])
@@ -154,7 +157,7 @@ def test_whatever_an_editor_offers_is_read_and_a_default_is_what_holds_without_i
 
 
 def is_optional(leaf: Property) -> bool:
-    return leaf.path[-1] not in NEEDED.get(leaf.path[1] if len(leaf.path) > 1 else "", {})
+    return leaf.path[-1] not in NEEDED.get(leaf.path[-3] if len(leaf.path) > 2 else "", {})
 
 
 @pytest.mark.parametrize("kind", ["Topic", "TopicClass"])

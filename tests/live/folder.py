@@ -21,11 +21,12 @@ CLUSTER = "live"
 
 @dataclass
 class LiveFolder:
-    """A folder with the desired state of the cluster `live`; `configs` are those of every topic written."""
+    """A folder with the desired state of the cluster `live`; `brokers`: what it declares of brokers."""
 
     path: Path
     kafka: KafkaCluster
     moves: str = "throttle: 1MiB/s, perStage: 4, perPartition: 3"
+    brokers: str = ""
     observer: Observer = field(init=False)
     admin: AdminClient = field(init=False)
 
@@ -44,6 +45,7 @@ metadata: {{name: {CLUSTER}}}
 spec:
   client: {{bootstrap.servers: "{self.kafka.bootstrap}"}}
   moves: {{{self.moves}}}
+  brokers: [{self.brokers}]
 """
         documents = [
             f"""---
@@ -130,7 +132,7 @@ spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for repl
 
 def kind_of(key: str) -> ResourceType:
     """Return what a throttle key is set on."""
-    return ResourceType.BROKER if key.endswith("rate") else ResourceType.TOPIC
+    return ResourceType.TOPIC if key.endswith("replicas") else ResourceType.BROKER
 
 
 def _entry(key: str, value: str | None) -> ConfigEntry:

@@ -40,7 +40,10 @@ SIZES = {QUICK: 20_000, SLOW: 2_500_000}
 """What is slow copies for 40 s: Kafka lets ten seconds' bytes through at once."""
 WAYS = ("doctor", "apply", "cancel")
 LOCK_AWAITED = 8
-POINTS = sorted({*CRASH_POINTS} - {"withdraw.before", "withdraw.sent", "topics.before", "topics.sent"})
+OF_OTHER_STEPS = {
+    "dirs.before", "dirs.recorded", "dirs.sent", "topics.before", "topics.sent", "withdraw.before", "withdraw.sent",
+}  # fmt: skip
+POINTS = sorted({*CRASH_POINTS} - OF_OTHER_STEPS)
 RATE_KEYS = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LEADERS, FOLLOWERS = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 Values = Mapping[tuple[ResourceType, str], Mapping[str, str]]

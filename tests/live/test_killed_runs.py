@@ -39,7 +39,9 @@ AT_THE_END = frozenset({"unthrottle.topic", "unthrottle.broker", "unthrottle.sen
 OF_ROLLBACK = frozenset(
     {"withdraw.before", "withdraw.sent", "topics.sent", "intent.written", "reassign.sent", "poll", "unthrottle.broker"}
 )
-OF_APPLY = frozenset(CRASH_POINTS) - OF_CANCEL
+OF_LOG_DIRS = frozenset({"dirs.before", "dirs.sent", "dirs.recorded"})
+"""See `test_dir_moves.py`."""
+OF_APPLY = frozenset(CRASH_POINTS) - OF_CANCEL - OF_LOG_DIRS
 OF_SOME_STEPS = sorted({point.partition(".")[0]: point for point in sorted(OF_APPLY)}.values())[::2]
 """One point of every second step."""
 LOCK_AWAITED = 8

@@ -10,8 +10,9 @@ from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REP
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.configs import alter_broker_configs, alter_topic_configs
 from reconciler.simulate.controller import Denied
+from reconciler.simulate.log_dirs import choose_log_dirs
 from reconciler.simulate.progress import advance
-from reconciler.simulate.requests import choose_log_dirs, reassign
+from reconciler.simulate.requests import reassign
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation

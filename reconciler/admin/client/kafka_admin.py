@@ -89,7 +89,7 @@ class KafkaAdmin:
         }
         return Cluster(
             cluster_id=cluster_id,
-            brokers={id_: replace(broker, log_dirs=disks.log_dirs.get(id_, ())) for id_, broker in brokers.items()},
+            brokers={id_: _with_disks(broker, disks) for id_, broker in brokers.items()},
             topics=with_untiered_bytes(self.wire, completed, brokers),
             groups=found_groups,
             observed_at=observed_at,
@@ -237,6 +237,11 @@ def _step(tell: ProgressHook, what: str) -> Iterator[None]:
     tell(what, 0, 1)
     yield
     tell(what, 1, 1)
+
+
+def _with_disks(broker: Broker, disks: DiskUse) -> Broker:
+    futures = (disks.futures[key] for key in sorted(disks.futures) if key[1] == broker.id)
+    return replace(broker, log_dirs=disks.log_dirs.get(broker.id, ()), future_replicas=tuple(futures))
 
 
 def _completed(

@@ -13,7 +13,7 @@ from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_r
 from reconciler.admin.client.offsets import end_offsets, leaders_of
 from reconciler.admin.client.wire import Wire, by_topic
 from reconciler.admin.port import DiskUse
-from reconciler.model.cluster import Broker, LogDir, Topic
+from reconciler.model.cluster import Broker, FutureReplica, LogDir, Topic
 from reconciler.model.problem import MissingRight
 from reconciler.model.sample import ClusterSample, ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
@@ -35,16 +35,17 @@ def disks(
     """
     answers = _asked(wire, broker_ids, topic_partitions)
     _check_right(answers)
-    replicas = {
-        (replica.topic_partition, broker): replica
-        for broker, answer in answers.items()
-        for replica in _replicas(broker, answer)
-        if not replica.is_future
-    }
+    told = [replica for broker, answer in answers.items() for replica in _replicas(broker, answer)]
+    replicas = {(one.topic_partition, one.broker_id): one for one in told if not one.is_future}
     return DiskUse(
         log_dirs={broker: _log_dirs(answer) for broker, answer in answers.items()},
         replica_bytes={key: one.size_bytes for key, one in replicas.items() if one.size_bytes is not None},
         replica_paths={key: one.log_dir for key, one in replicas.items()},
+        futures={
+            (one.topic_partition, one.broker_id): FutureReplica(one.topic_partition, one.log_dir, one.size_bytes)
+            for one in told
+            if one.is_future
+        },
     )
 
 

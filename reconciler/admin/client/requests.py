@@ -223,10 +223,11 @@ def await_throttle_lists(wire: Wire, changes: Mapping[str, Sequence[ConfigChange
 
 
 def choose_log_dirs(wire: Wire, broker_id: int, choices: Mapping[TopicPartition, str]) -> dict[TopicPartition, Answer]:
-    """Tell one broker where replicas go that are yet to come.
+    """Tell one broker in which of its log dirs replicas belong.
 
-    Kafka remembers the dir first, and then answers that it has no such replica (KIP-113, ReplicaManager): with
-    REPLICA_NOT_AVAILABLE, or UNKNOWN_TOPIC_OR_PARTITION where that broker has not heard of the topic yet.
+    Of one that is yet to come Kafka remembers the dir first, and then answers that it has no such replica (KIP-113,
+    ReplicaManager): with REPLICA_NOT_AVAILABLE, or UNKNOWN_TOPIC_OR_PARTITION where that broker has not heard of the
+    topic yet.
     """
     found: dict[TopicPartition, Answer] = {}
     for some in batches(sorted(choices), PARTITIONS_A_REQUEST):
@@ -243,7 +244,7 @@ def choose_log_dirs(wire: Wire, broker_id: int, choices: Mapping[TopicPartition,
             for partition in topic.partitions
         }
         for code in told.values():
-            check_cluster_right(code, "Alter", "Choosing the log dirs of new replicas")
+            check_cluster_right(code, "Alter", "Choosing the log dirs of replicas")
         found |= {key: _chosen(told[key]) if key in told else _untold() for key in some}
     return found
 

@@ -74,7 +74,7 @@ def plan_tables(
         "topics": arrow_table(_TOPICS, _topic_rows(observed, planned, declared)),
         "brokers": arrow_table(_BROKERS, _broker_rows(desired, observed)),
         "observed_replicas": arrow_table(_REPLICAS, _replica_rows(observed, {})),
-        "planned_replicas": arrow_table(_REPLICAS, _replica_rows(planned, plan.predicted_log_dirs)),
+        "planned_replicas": arrow_table(_REPLICAS, _replica_rows(planned, plan.new_log_dirs)),
         "moves": arrow_table(_MOVES, _move_rows(plan)),
     }
 

@@ -87,7 +87,7 @@ def sides_of(observed: Sequence[ObservedCluster]) -> "tuple[Side, ...]":
 
     before = [Side(one.name, one.cluster) for one in observed]
     planned = [(one, one.plan) for one in observed if one.plan is not None]
-    after = [Side(one.name, reached(one, plan), AFTER, plan.predicted_log_dirs) for one, plan in planned]
+    after = [Side(one.name, reached(one, plan), AFTER, plan.new_log_dirs) for one, plan in planned]
     return (*before, *after)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES
+from reconciler.model.cluster import ALTER_LOG_DIRS_RATE, BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES
 from reconciler.model.diagnosis import Finding, FoundThrottle, KnownRun, Whose
 from reconciler.model.problem import Severity
 from reconciler.model.topic_partition import TopicPartition
@@ -93,7 +93,8 @@ def _unrestored(run: KnownRun) -> Finding:
 def found_throttles(vitals: Vitals, known: Sequence[KnownRun]) -> tuple[FoundThrottle, ...]:
     """Return every throttle key that is set, brokers first, each with whose it is; `known`: the latest run first.
 
-    Of cordons only a run's: what an operator cordons is told with the log dirs.
+    Of cordons, and of rates of copies between log dirs, only a run's: what an operator cordons is told with the log
+    dirs, and the rate of theirs harms nothing.
     """
     cluster = vitals.cluster
     of_brokers = [
@@ -102,7 +103,8 @@ def found_throttles(vitals: Vitals, known: Sequence[KnownRun]) -> tuple[FoundThr
         for key in BROKER_LEASES
         if key in broker.configs
     ]
-    of_brokers = [one for one in of_brokers if one.key != CORDONED_LOG_DIRS or one.whose is not Whose.OTHER]
+    ours_alone = {CORDONED_LOG_DIRS, ALTER_LOG_DIRS_RATE}
+    of_brokers = [one for one in of_brokers if one.key not in ours_alone or one.whose is not Whose.OTHER]
     of_topics = [
         _found(topic.name, key, topic.configs[key], known, vitals)
         for topic in cluster.topics.values()
@@ -168,6 +170,8 @@ def _about(throttles: Sequence[FoundThrottle], code: str, severity: Severity, me
 def _harm(left: Sequence[FoundThrottle]) -> str:
     if all(one.key == CORDONED_LOG_DIRS for one in left):
         return "a cordoned broker gets no new replica"
+    if all(one.key == ALTER_LOG_DIRS_RATE for one in left):
+        return "what is copied between log dirs is held back"
     return "a listed replica that falls out of the ISR is held back too"
 
 

@@ -18,7 +18,7 @@ from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import NO_CAP, Bands
 from reconciler.planner.load_balance.column_generation import Goal
 from reconciler.planner.load_balance.exchanges import Placement
-from reconciler.planner.load_balance.task import LoadTask
+from reconciler.planner.load_balance.task import LAST, LoadTask
 
 ROWS, SETS, WIDTH = 40, 60, 30_000
 """At most so many rows, sets a row, and open placements: 1.8 million placements are looked at for each row."""
@@ -48,7 +48,7 @@ def within_bands(task: LoadTask, bands: Bands, goal: Goal) -> Placement | None:
         return None
     asked = np.flatnonzero(bands.asked)
     share = bands.share[asked].max(axis=1)
-    heaviest_first = sorted(ways, key=lambda row: (-float((task.weights.replica[row, asked] / share).max()), row))
+    heaviest_first = sorted(ways, key=lambda row: (-float((task.replica_weight(row)[asked] / share).max()), row))
     chosen = _chosen(task, bands, [(row, ways[row]) for row in heaviest_first], asked)
     if chosen is None:
         return None
@@ -90,17 +90,18 @@ class _Program:
         self._taken = {row: [self._model.new_bool_var("") for _ in each.leader] for row, each in ways.items()}
         for each in self._taken.values():
             self._model.add_exactly_one(each)
+        weights = np.array([task.replica_weight(row) for row in range(len(task.need))])
         above, outside = [], []
         for measure in np.flatnonzero(bands.asked).tolist():
             for broker in range(task.brokers):
                 load = int(task.base[measure, broker]) + sum(
-                    int(task.weights.replica[row, measure]) * taken
+                    int(weights[row, measure]) * taken
                     for row, each in ways.items()
                     for taken in (self._taken[row][way] for way in np.flatnonzero(each.members[:, broker]).tolist())
                 )
                 weight = max(1, int(PRECISION / bands.share[measure, broker]))
                 low, high = int(bands.low[measure, broker]), int(bands.high[measure, broker])
-                most = max(low, int((task.base[measure] + task.weights.replica[:, measure].sum())[broker]))
+                most = max(low, int((task.base[measure] + weights[:, measure].sum())[broker]))
                 outside.append(weight * self._excess(most, load - high, low - load))
                 if bands.cap is not None and bands.cap[measure, broker] < NO_CAP:
                     above.append(weight * self._excess(most, load - int(bands.cap[measure, broker])))
@@ -144,7 +145,7 @@ def _chosen(task: LoadTask, bands: Bands, order: list[tuple[int, _Ways]], asked:
     """Return the way taken of each row; None where no placement is left."""
     low, high = bands.low[asked], bands.high[asked]
     loads, cost = task.base[asked][None], np.zeros(1, dtype=np.int64)
-    carried = [task.weights.replica[row, asked][:, None] for row, _ in order]
+    carried = [task.replica_weight(row)[asked][:, None] for row, _ in order]
     most = np.array([each * ways.members.any(axis=0) for each, (_, ways) in zip(carried, order, strict=True)])
     # What the rows after each one can add at the most: [rows, measures, brokers].
     to_come = most.sum(axis=0) - most.cumsum(axis=0)
@@ -183,8 +184,8 @@ def _ways(task: LoadTask, goal: Goal, row: int) -> _Ways:
     members = np.zeros((len(columns), task.brokers), dtype=np.bool_)
     np.put_along_axis(members, columns, values=True, axis=1)
     count, present = task.by_rack(members), int(task.leader[row])
-    able = members & task.leading[row]
-    able = np.where(able.any(axis=1, keepdims=True), able, members & task.leading_at_need[row])
+    rank = np.where(members, task.rank[row], LAST)
+    able = members & (rank == rank.min(axis=1, keepdims=True))
     fine = ((task.low[row] <= count) & (count <= task.high[row])).all(axis=1) & able.any(axis=1)
     fine &= ~((members & ~task.allowed[row]) | (task.forced[row] & ~members)).any(axis=1)
     members, able = members[fine], able[fine]

@@ -7,6 +7,7 @@ from reconciler.model.desired import Balance, BalanceTarget, Even, Limits, Off
 from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.problem import InvalidInput, Location, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import number
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace
 
 Carried = tuple[int, int, int]
@@ -15,6 +16,8 @@ MOST_EACH = 10**15
 """A petabyte, or as much a second: no partition carries it, so a larger figure is in another unit."""
 MOST_IN_ALL = 10**17
 """Sums of so many bytes, times a few hundred for their shares, stay below 2^63."""
+MOST_PARTS = 10_000
+"""Each part of a topic on a broker, of its replicas or its leads, is a row of the linear program: more take minutes."""
 
 
 NO_LIMITS = Limits()
@@ -42,6 +45,21 @@ def _targets(balance: Balance) -> Mapping[str, BalanceTarget]:
     }
 
 
+def has_many_parts(balance: Balance, topics: int, brokers: int) -> bool:
+    """Whether so many topics have more parts on brokers, of replicas and of leads, than are planned beside loads."""
+    return not isinstance(balance.topics, Off) and 2 * topics * brokers > MOST_PARTS
+
+
+def refuse_many_parts(balance: Balance, topics: int, brokers: int) -> None:
+    """Raise InvalidInput for more topics than are balanced together with loads."""
+    if has_many_parts(balance, topics, brokers):
+        message = (
+            f"balance.topics asks for {number(2 * topics * brokers)} parts of topics on brokers, and together with "
+            f"loads at most {number(MOST_PARTS)} are planned: turn one of them off, or plan fewer topics with --only"
+        )
+        raise InvalidInput([Problem("KR304", message, balance.at.get("topics"))])
+
+
 def has_loads(balance: Balance) -> bool:
     """Whether the balance asks for a measure that counts cannot tell: disk or network."""
     return any(not isinstance(target, Off) for target in _targets(balance).values())
@@ -67,9 +85,6 @@ def refuse_without_loads(balance: Balance, limits: Limits, loads: Loads | None) 
         for word, target in asked.items()
         if isinstance(target, Even)
     ]
-    if asked and not isinstance(balance.topics, Off):
-        message = f"balance.topics and balance.{next(iter(asked))} cannot be planned together yet: turn one of them off"
-        problems.append(problem("KR304", "topics", message))
     if problems:
         raise InvalidInput(problems)
 

@@ -97,13 +97,14 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
         high=high,
         leader=leader,
         leading=np.where(leads, task.leading[here], allowed),
-        leading_at_need=np.where(leads, task.leading_at_need[here], allowed),
+        rank=np.where(leads, task.rank[here], 0),
         may_lead_second=np.zeros(len(rows), dtype=np.bool_),
         is_new=task.is_new[rows],
         size=task.size[rows],
         stays=np.ones(len(rows), dtype=np.bool_),
         weights=Weights(task.weights.replica[rows], task.weights.leader[rows] * leads),
         base=task.base[:, brokers],
+        topic=task.topic[rows],
     )
     return Part(rows, brokers, own, bands.at(brokers), Goal(goal.copy[rows], 0))
 

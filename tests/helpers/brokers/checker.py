@@ -118,7 +118,7 @@ def lists_wanted(plan: Mapping[str, object], before: Assignments, back: Collecti
     for stage in stages:
         for move in stage.get("moves", ()):
             name = f"{move['topic']}-{move['partition']}"
-            if name not in back:
+            if name not in back and "to" in move:
                 wanted[name] = tuple(move["to"])
     return wanted
 

@@ -1,0 +1,296 @@
+"""Plans what lies in which log dir: the moves inside brokers, and the log dirs that arriving replicas are asked for."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from reconciler.diff.log_dirs import DirOfBroker, DirsOfBroker, bands, dirs_of_brokers, is_asked
+from reconciler.diff.rules import TopicRules
+from reconciler.model.cluster import Cluster
+from reconciler.model.columns import NONE, lists_of
+from reconciler.model.desired import Desired, Even, Within
+from reconciler.model.move import DirMove, Move, Reason
+from reconciler.model.partition_table import PartitionTable
+from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, Severity
+from reconciler.model.table_maker import table_of
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import MANY, listed, named_some, percent, size
+from reconciler.planner.log_dirs.dir_task import NOWHERE, DirTask
+from reconciler.planner.log_dirs.solve import Solved, solve
+
+WORK = 0.1
+"""How much CP-SAT may look on at one broker, in its own deterministic seconds; of all brokers the same, so that what a
+plan reaches does not depend on how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirsPlaced:
+    """The moves between brokers, with log dirs where they are asked for, and the moves inside brokers.
+
+    `least`: bytes that moves inside brokers copy at least in any plan that comes as near to limits and balance.
+    """
+
+    moves: tuple[Move, ...]
+    dir_moves: tuple[DirMove, ...] = ()
+    least: int = 0
+    warnings: tuple[Problem, ...] = ()
+
+
+class _Item(NamedTuple):
+    """A replica that a log dir is looked for: `came_from` None for one that comes from another broker."""
+
+    key: TopicPartition
+    size: int
+    is_size_known: bool
+    came_from: DirOfBroker | None
+    row: int = NONE
+
+
+@dataclass(frozen=True, slots=True)
+class _Coming:
+    """What the moves between brokers take from each broker, and bring to it; and the replicas `after` them."""
+
+    leaving: frozenset[tuple[TopicPartition, int]]
+    arriving: Mapping[int, Sequence[_Item]]
+    after: Mapping[TopicPartition, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, moves: Sequence[Move]) -> "_Coming":
+        leaving = set[tuple[TopicPartition, int]]()
+        arriving: dict[int, list[_Item]] = {}
+        for move in moves:
+            leaving.update((move.topic_partition, broker_id) for broker_id in move.removed)
+            added = move.added
+            for broker_id in added:
+                item = _Item(move.topic_partition, move.bytes // len(added), move.is_size_known, None)
+                arriving.setdefault(broker_id, []).append(item)
+        return cls(frozenset(leaving), arriving, {move.topic_partition: move.to_replicas for move in moves})
+
+    def replicas(self, item: _Item, table: PartitionTable) -> tuple[int, ...]:
+        """Return the partition's replicas once the moves between brokers have ended."""
+        return self.after.get(item.key) or next(lists_of(table.target[item.row : item.row + 1]))
+
+
+def place_log_dirs(
+    desired: Desired,
+    observed: Cluster,
+    rules: Mapping[str, TopicRules],
+    moves: Sequence[Move],
+    *,
+    deleted: Collection[str] = (),
+    only: Collection[str] | None = None,
+    crowded: Collection[int] = (),
+) -> DirsPlaced:
+    """Return the least bytes moved inside brokers that empty what is draining and bring the balance asked for.
+
+    `moves`: whole moves between brokers, one a partition. `deleted`: topics that the plan deletes; with `only`, no
+    others than these topics move. `crowded`: brokers of which Kafka's own choice of log dirs would overfill one; their
+    arriving replicas alone are placed. Raises PlacementInfeasible where a log dir cannot be emptied.
+    """
+    balance = desired.cluster.balance
+    if isinstance(balance.log_dirs, Even):
+        message = "balance.logDirs: whole replicas never fill log dirs exactly alike; write {within: 10%}"
+        raise InvalidInput([Problem("KR342", message, balance.at.get("logDirs"))])
+    found, unknown = dirs_of_brokers(desired, observed, crowded)
+    if not found:
+        return DirsPlaced(tuple(moves), warnings=unknown)
+    planning = _Planning(desired, table_of(observed), rules, _Coming.of(moves), frozenset(deleted), only)
+    for one in found.values():
+        planning.plan(one)
+    if planning.refused:
+        raise PlacementInfeasible(planning.refused)
+    asked = planning.asked
+    return DirsPlaced(
+        tuple(
+            replace(move, log_dirs=asked[move.topic_partition]) if move.topic_partition in asked else move
+            for move in moves
+        ),
+        tuple(sorted(planning.dir_moves, key=lambda one: (one.broker, one.topic_partition))),
+        planning.least,
+        (*unknown, *_outside(planning.outside, desired)),
+    )
+
+
+@dataclass(slots=True)
+class _Planning:
+    """Plans broker by broker."""
+
+    desired: Desired
+    table: PartitionTable
+    rules: Mapping[str, TopicRules]
+    coming: _Coming
+    deleted: frozenset[str]
+    only: Collection[str] | None
+    asked: dict[TopicPartition, dict[int, str]] = field(default_factory=dict)
+    dir_moves: list[DirMove] = field(default_factory=list)
+    least: int = 0
+    refused: list[Problem] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+    in_flight: frozenset[int] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.in_flight = frozenset(self.table.reassigning)
+
+    def plan(self, broker: DirsOfBroker) -> None:
+        """Plan one broker; what it copies from dir to dir at this moment goes on, and is part of the plan if asked."""
+        places = broker.open_places
+        self.dir_moves += self._under_way(broker)
+        drained = [item for item in self._draining(broker) if item is not None]
+        arriving = [*self.coming.arriving.get(broker.broker_id, ())] if len(broker.dirs) > 1 else []
+        target = self.desired.cluster.balance.log_dirs
+        is_balanced = isinstance(target, Within) and is_asked(self.desired, broker.broker_id) and len(places) > 1
+        if not places or not (drained or is_balanced or arriving):
+            if drained:
+                self.refused.append(_nowhere(broker, drained))
+            return
+        is_free = bool(drained) or is_balanced
+        staying = [*self._staying(broker)] if is_free else []
+        items = sorted((*drained, *arriving, *(item for item, _ in staying)), key=lambda item: item.key)
+        home = {item.key: places.index(place) for item, place in staying}
+        dirs = [broker.dirs[place] for place in places]
+        movable = [sum(item.size for item, at in staying if at == place) for place in places]
+        fixed = [held - moving for held, moving in zip(self._held(broker, places), movable, strict=True)]
+        whole = sum(fixed) + sum(item.size for item in items)
+        low, high = (0,) * len(dirs), (whole,) * len(dirs)
+        if is_balanced and isinstance(target, Within):
+            low, high = bands([one.total for one in dirs], whole, target.fraction)
+        share = self.desired.cluster.limits.disk_use
+        task = DirTask(
+            tuple(one.total for one in dirs),
+            tuple(one.total if share is None else int(one.total * share) for one in dirs),
+            low,
+            high,
+            tuple(fixed),
+            tuple(item.size for item in items),
+            tuple(home.get(item.key, NOWHERE) for item in items),
+            is_free=is_free,
+        )
+        self._take(broker, items, dirs, task, solve(task, WORK))
+
+    def _held(self, broker: DirsOfBroker, places: Sequence[int]) -> Iterator[int]:
+        """Yield the bytes in each of these log dirs once what leaves has left, and copies under way have ended."""
+        for place in places:
+            held = broker.held(place)
+            for one in broker.lying:
+                is_leaving = self._is_leaving(one.row, broker.broker_id)
+                if one.place == place and (is_leaving or one.goes_to not in {NONE, place}):
+                    held -= max(0, one.size)
+                if one.goes_to == place != one.place:
+                    held += (0 if is_leaving else max(0, one.size)) - one.copied
+            yield held
+
+    def _is_leaving(self, row: int, broker_id: int) -> bool:
+        key = self.table.key(row)
+        return key.topic in self.deleted or (key, broker_id) in self.coming.leaving
+
+    def _is_in_reach(self, row: int, topic: str) -> bool:
+        """Whether the plan may move a replica of that row about: what is in flight is left alone."""
+        return row not in self.in_flight and (self.only is None or topic in self.only)
+
+    def _under_way(self, broker: DirsOfBroker) -> Iterator[DirMove]:
+        """Yield the copies under way out of log dirs that are to end empty: a run waits for their end."""
+        for row, held, place, goes_to, _ in broker.lying:
+            one = broker.dirs[place]
+            if one.is_draining and goes_to in broker.open_places and not self._is_leaving(row, broker.broker_id):
+                key, to = self.table.key(row), broker.dirs[goes_to].path
+                if self._is_in_reach(row, key.topic):
+                    self.least += max(0, held)
+                    replicas = self.coming.replicas(_Item(key, held, held >= 0, one, row), self.table)
+                    yield DirMove(
+                        key, broker.broker_id, one.path, to, max(0, held), Reason.DRAINING, one.at, held >= 0, replicas
+                    )
+
+    def _draining(self, broker: DirsOfBroker) -> Iterator[_Item | None]:
+        """Yield what lies in log dirs that are to end empty; None for one that is protected, which is refused."""
+        for row, held, place, goes_to, _ in broker.lying:
+            one = broker.dirs[place]
+            if not one.is_draining or goes_to != NONE or self._is_leaving(row, broker.broker_id):
+                continue
+            key = self.table.key(row)
+            if not self._is_in_reach(row, key.topic):
+                continue
+            if self.rules[key.topic].is_frozen:
+                message = (
+                    f"{key} may not move: protect names move, but log dir {one.path} of broker {broker.broker_id}"
+                    " is draining: drop one of the two"
+                )
+                self.refused.append(Problem("KR353", message, one.at))
+                yield None
+            else:
+                guess = int(self.table.bytes_to_copy[row])
+                yield _Item(key, max(0, held if held >= 0 else guess), held >= 0, one, row)
+
+    def _staying(self, broker: DirsOfBroker) -> Iterator[tuple[_Item, int]]:
+        """Yield the replicas, with their log dirs, that may be moved for others or for the balance."""
+        for row, held, place, goes_to, _ in broker.lying:
+            if (
+                held <= 0
+                or goes_to != NONE
+                or not broker.dirs[place].is_open
+                or self._is_leaving(row, broker.broker_id)
+            ):
+                continue
+            key = self.table.key(row)
+            rule = self.rules[key.topic]
+            if rule.is_managed and not rule.is_frozen and self._is_in_reach(row, key.topic):
+                yield _Item(key, held, is_size_known=True, came_from=broker.dirs[place], row=row), place
+
+    def _take(
+        self, broker: DirsOfBroker, items: Sequence[_Item], dirs: Sequence[DirOfBroker], task: DirTask, found: Solved
+    ) -> None:
+        """Take the places that were found for a broker."""
+        used = task.used(found.dirs)
+        is_full = any(held > one.total for held, one in zip(used, dirs, strict=True))
+        drained = [item for item in items if item.came_from is not None and item.came_from.is_draining]
+        if drained and is_full:
+            self.refused.append(_no_room(broker, drained, dirs, task))
+            return
+        balanced_at = self.desired.cluster.balance.at.get("logDirs")
+        self.least += found.least + sum(item.size for item in drained)
+        for item, place in zip(items, found.dirs, strict=True):
+            to = dirs[place]
+            if item.came_from is None:
+                self.asked.setdefault(item.key, {})[broker.broker_id] = to.path
+            elif item.came_from.path != to.path:
+                is_drained = item.came_from.is_draining
+                reason, at = (Reason.DRAINING, item.came_from.at) if is_drained else (Reason.LOG_DIRS, balanced_at)
+                move = DirMove(
+                    item.key, broker.broker_id, item.came_from.path, to.path, item.size, reason, at, item.is_size_known
+                )
+                self.dir_moves.append(replace(move, replicas=self.coming.replicas(item, self.table)))
+        if found.cost.outside:
+            full = [f"{one.path} {percent(held / one.total)}" for one, held in zip(dirs, used, strict=True)]
+            self.outside.append(f"broker {broker.broker_id}: {listed(full)}")
+
+
+def _nowhere(broker: DirsOfBroker, drained: Sequence[_Item]) -> Problem:
+    one = drained[0].came_from
+    path, at = (one.path, one.at) if one is not None else ("", None)
+    message = (
+        f"log dir {path} of broker {broker.broker_id} cannot be emptied: every other log dir of the broker is draining,"
+        " cordoned or offline. Keep one of them active, or declare the broker draining"
+    )
+    return Problem("KR354", message, at)
+
+
+def _no_room(broker: DirsOfBroker, drained: Sequence[_Item], dirs: Sequence[DirOfBroker], task: DirTask) -> Problem:
+    paths = sorted({item.came_from.path for item in drained if item.came_from is not None})
+    going = sum(item.size for item in drained)
+    free = sum(max(0, one.total - held) for one, held in zip(dirs, task.used(task.home), strict=True))
+    lacking = "so no places fit them whole" if free >= going else f"{size(going - free)} less than that"
+    message = (
+        f"log dir {listed(paths)} of broker {broker.broker_id} cannot be emptied: {size(going)} have to go, and the"
+        f" broker's other log dirs have {size(free)} free, {lacking}. Make room on them, keep it active, or let"
+        " replicas leave the broker (balance.disk, or declare it draining)"
+    )
+    return Problem("KR352", message, next(item.came_from.at for item in drained if item.came_from is not None))
+
+
+def _outside(brokers: Sequence[str], desired: Desired) -> Iterator[Problem]:
+    target = desired.cluster.balance.log_dirs
+    if brokers and isinstance(target, Within):
+        message = (
+            f"log dirs stay further than {percent(target.fraction)} from the mean of their broker, as no replica that"
+            f" may move brings them nearer ({named_some(brokers, MANY, '; ')}): the plan is the nearest that was found"
+        )
+        yield Problem("KR836", message, desired.cluster.balance.at.get("logDirs"), Severity.WARNING)
