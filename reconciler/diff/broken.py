@@ -146,12 +146,18 @@ def _rest(
     is_alone = kept == replicas and factor == len(replicas)
     if _is_spread_broken(rules, replicas) and (is_alone or _is_crowded(rules, kept, factor, replicas)):
         held = ", ".join(sorted(rules.rack_of.get(replica, "") or "none" for replica in replicas))
-        yield Reason.RACKS, f"racks {held} do not spread", declared.where("placement.racks.spread")
-    if _is_without_leader_rack(rules, replicas) and (is_alone or not _is_in_leader_rack(rules, replicas)):
-        yield Reason.RACKS, "no replica is in a leader rack", declared.where("placement.racks.leader")
+        wrong, path = f"racks {held} do not spread", "placement.racks.spread"
+        if rules.rack_replicas is not None:
+            wrong, path = f"racks {held}, not {by_rack(rules.rack_replicas)}", "placement.racks.replicas"
+        yield Reason.RACKS, wrong, declared.where(path)
     if _is_leader_misplaced(rules, replicas) and replicas[0] in kept:
         words = f"broker {replicas[0]} is not to be the preferred leader"
         yield Reason.LEADERS, words, declared.where("placement.racks.leader")
+
+
+def by_rack(wanted: Sequence[tuple[str, int]]) -> str:
+    """Return how many replicas each rack is to hold, in words."""
+    return " and ".join(f"{count} in {rack}" for rack, count in wanted)
 
 
 def _is_spread_broken(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
@@ -171,14 +177,7 @@ def _is_crowded(rules: TopicRules, kept: tuple[int, ...], factor: int, replicas:
 
 
 def _is_leader_misplaced(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
-    """Whether another replica may lead and the first one may not; a frozen list yields to a broker in maintenance."""
-    allowed = rules.leadable_at_need if rules.is_frozen else rules.leadable
-    return bool(replicas) and replicas[0] not in allowed and not allowed.isdisjoint(replicas)
-
-
-def _is_without_leader_rack(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
-    return rules.leader_racks is not None and rules.leadable_at_need.isdisjoint(replicas)
-
-
-def _is_in_leader_rack(rules: TopicRules, replicas: tuple[int, ...]) -> bool:
-    return any(rules.rack_of.get(replica, "") in (rules.leader_racks or ()) for replica in replicas)
+    """Whether another replica is to lead, and the first one is not; a frozen list stays in its order."""
+    tiers = (rules.leadable, rules.leadable_at_need)
+    first = next((tier for tier in tiers if not tier.isdisjoint(replicas)), None)
+    return not rules.is_frozen and bool(replicas) and first is not None and replicas[0] not in first

@@ -10,8 +10,10 @@ import numpy as np
 
 from reconciler.diff.rules import LEAVING
 from reconciler.model.change import DirDifference
-from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.cluster import Broker, Cluster, FutureReplica
+from reconciler.model.columns import NONE
 from reconciler.model.desired import Desired, DesiredBroker, LogDirState, Off, Within
+from reconciler.model.partition_table import PartitionTable
 from reconciler.model.problem import Location, PlacementInfeasible, Problem, Severity
 from reconciler.model.table_maker import table_of
 from reconciler.model.words import MANY, counted, labelled, named_some, percent, size
@@ -20,11 +22,16 @@ UNKNOWN = "KR837"
 
 
 class Lying(NamedTuple):
-    """A replica: its row in the table, its bytes (below 0: not known), and the position of its log dir."""
+    """A replica: its row in the table, its bytes (below 0: not known), and the position of its log dir.
+
+    `goes_to`: the log dir that the broker copies it to at this moment, NONE for no such copy; `copied`: bytes so far.
+    """
 
     row: int
     size: int
     place: int
+    goes_to: int = NONE
+    copied: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +182,25 @@ def _lying(observed: Cluster, brokers: Collection[int]) -> Mapping[int, tuple[Ly
         paths[id_] = {position[path]: number for number, path in enumerate(ordered) if path in position}
     found: dict[int, list[Lying]] = {id_: [] for id_ in paths}
     columns = (holder.tolist(), rows.tolist(), table.sizes[rows, seats].tolist(), place.tolist())
+    copies = {(id_, row): one for id_ in paths for one, row in _copies(observed.brokers[id_], table)}
     for id_, row, held, where in zip(*columns, strict=True):
         if id_ in paths and where in paths[id_]:
-            found[id_].append(Lying(row, held, paths[id_][where]))
+            found[id_].append(_with_copy(Lying(row, held, paths[id_][where]), copies.get((id_, row)), observed, id_))
     return {id_: tuple(each) for id_, each in found.items()}
+
+
+def _copies(broker: Broker, table: PartitionTable) -> Iterator[tuple[FutureReplica, int]]:
+    futures = broker.future_replicas
+    return zip(futures, table.rows_of(one.topic_partition for one in futures).tolist(), strict=True)
+
+
+def _with_copy(lying: Lying, copy: FutureReplica | None, observed: Cluster, broker_id: int) -> Lying:
+    if copy is None:
+        return lying
+    ordered = sorted(one.path for one in observed.brokers[broker_id].sized_dirs)
+    if copy.path not in ordered:
+        return lying
+    return lying._replace(goes_to=ordered.index(copy.path), copied=copy.size_bytes or 0)
 
 
 def _not_known(brokers: Sequence[int], desired: Desired) -> Iterator[Problem]:

@@ -19,10 +19,12 @@ class TopicRules:
 
     `receivable`: brokers that may get a new replica; `keepable`: those and the ones that may only keep one (cordoned,
     in the files or by Kafka itself).
-    `leadable`: brokers that may be the preferred leader; `leadable_at_need` adds those in maintenance, which lead only
-    while no other replica can. `racks`: those that count for the rack rule, whether their brokers live or not.
+    `leadable`: brokers that are to lead; `leadable_at_need`: those that lead where none of these is among the replicas,
+    which are in another rack; where none of these is either, one in maintenance leads. `racks`: those that count for
+    the rack rule, whether their brokers live or not.
     `replication_factor` None: each partition keeps its own. `spread` None: no rack rule is written; then nothing moves
-    for it and nothing makes it worse. `is_frozen`: no replica of it may move, for any reason.
+    for it and nothing makes it worse. `rack_replicas`: how many each rack is to hold exactly, which is strict.
+    `is_frozen`: no replica of it may move, for any reason.
     """
 
     topic: str
@@ -37,16 +39,12 @@ class TopicRules:
     is_frozen: bool = False
     declared: DesiredTopic | None = None
     leadable_at_need: frozenset[int] = frozenset()
+    rack_replicas: tuple[tuple[str, int], ...] | None = None
 
     @property
     def is_managed(self) -> bool:
         """Whether somebody declared it; else only its replicas on draining brokers may move."""
         return self.declared is not None
-
-    @property
-    def leader_racks(self) -> frozenset[str] | None:
-        """The racks that preferred leaders are to stand in, where such are written."""
-        return self.declared.placement.racks_leader if self.declared is not None else None
 
     @property
     def fit(self) -> tuple[frozenset[int], ...]:
@@ -56,16 +54,22 @@ class TopicRules:
     @property
     def choice(self) -> object:
         """What two topics have in common whose partitions may choose among the same brokers and racks."""
-        return self.fit, self.spread, self.racks, self.leader_racks
+        return self.fit, self.spread, self.racks, self.rack_replicas
 
-    def rack_bounds(self, replication_factor: int) -> tuple[int, int]:
-        """Return the fewest and the most replicas of a partition that the rack rule wants in each rack."""
+    def rack_bounds(self, replication_factor: int, rack: str = NO_RACK) -> tuple[int, int]:
+        """Return the fewest and the most replicas of a partition that the rack rule wants in that rack."""
+        if self.rack_replicas is not None:
+            count = dict(self.rack_replicas).get(rack, 0)
+            return count, count
         racks = max(1, len(self.racks))
         return replication_factor // racks, -(-replication_factor // racks)
 
     def rack_excess(self, replicas: Sequence[int]) -> int:
         """Return by how many replicas these break the rack rule (0: kept), whatever the spread's strength."""
-        return _rack_excess(tuple([self.rack_of.get(replica, NO_RACK) for replica in replicas]), self.racks)
+        held_in = tuple([self.rack_of.get(replica, NO_RACK) for replica in replicas])
+        if self.rack_replicas is not None:
+            return _misplaced(held_in, self.rack_replicas)
+        return _rack_excess(held_in, self.racks)
 
     def rack_limits(self, replication_factor: int, replicas: Collection[int] = ()) -> Mapping[str, tuple[int, int]]:
         """Return the fewest and most replicas each rack may hold of a partition that now has these replicas.
@@ -76,12 +80,12 @@ class TopicRules:
         spread = self.spread if replicas or self.spread is not None else Spread.PREFER
         holding = self.receivable | (self.keepable & frozenset(replicas))
         room = Counter(self.rack_of[broker_id] for broker_id in holding)
-        racks = sorted({*self.racks, *room})
+        racks = sorted({*self.racks, *room, *dict(self.rack_replicas or ())})
         if spread is Spread.IGNORE:
             return dict.fromkeys(racks, (0, replication_factor))
         low, high = self.rack_bounds(replication_factor)
         if spread is Spread.STRICT:
-            return dict.fromkeys(racks, (low, high))
+            return {rack: self.rack_bounds(replication_factor, rack) for rack in racks}
         held = Counter(self.rack_of.get(replica, NO_RACK) for replica in replicas) if spread is None else Counter()
         floor = held if spread is None else Counter(dict.fromkeys(racks, low))
         limits = {rack: (min(low, room[rack], floor[rack]), max(high, held[rack])) for rack in racks}
@@ -99,6 +103,13 @@ def _rack_excess(held_in: tuple[str, ...], racks: tuple[str, ...]) -> int:
     over = sum(max(0, held - high) for held in count.values())
     under = sum(max(0, low - count[rack]) for rack in racks)
     return max(over, under)
+
+
+@lru_cache(maxsize=1 << 16)
+def _misplaced(held_in: tuple[str, ...], wanted: tuple[tuple[str, int], ...]) -> int:
+    """Return how many replicas are in a wrong rack; on the way, more than are wanted in all, or fewer, are no fault."""
+    count, exact = Counter(held_in), Counter(dict(wanted))
+    return min((count - exact).total(), (exact - count).total())
 
 
 def _yielding(
@@ -148,15 +159,16 @@ def _of_placement(placement: Placement, desired: Desired, observed: Cluster, clo
     }
     keepable = frozenset(broker_id for broker_id in staying if observed.is_alive(broker_id))
     leader_racks = placement.racks_leader
-    may_lead = frozenset(b for b in keepable if leader_racks is None or rack_of[b] in leader_racks)
+    may_lead = frozenset(b for b in keepable if state_of[b] is not BrokerState.MAINTENANCE)
     return TopicRules(
         topic="",
         replication_factor=None,
         receivable=keepable - closed,
         keepable=keepable,
-        leadable=frozenset(b for b in may_lead if state_of[b] is not BrokerState.MAINTENANCE),
+        leadable=frozenset(b for b in may_lead if leader_racks is None or rack_of[b] in leader_racks),
         leadable_at_need=may_lead,
-        spread=placement.racks_spread,
+        spread=placement.racks_spread if placement.racks_replicas is None else Spread.STRICT,
+        rack_replicas=placement.racks_replicas,
         racks=tuple(sorted({rack_of[broker_id] for broker_id in staying})),
         rack_of=rack_of,
         assignment=placement.assignment,

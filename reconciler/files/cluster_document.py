@@ -10,6 +10,7 @@ from reconciler.files.strict_yaml import YamlMap
 from reconciler.files.units import parse_bytes, parse_percent, parse_rate, parse_seconds
 from reconciler.model.client_properties import name_shown
 from reconciler.model.desired import (
+    RATE_OF,
     Balance,
     BalanceTarget,
     BrokerState,
@@ -77,10 +78,13 @@ def _client(client: YamlMap, problems: list[Problem]) -> Mapping[str, str]:
 def _brokers(spec: YamlMap, problems: list[Problem]) -> Mapping[int, DesiredBroker]:
     brokers: dict[int, DesiredBroker] = {}
     for entry in spec.get("brokers", []):
+        capacity = entry.get("capacity", 1)
+        is_plain = isinstance(capacity, int)
+        rates = entry.part("rates")
         broker = DesiredBroker(
             entry["id"],
             BrokerState(entry.get("state", "active")),
-            entry.get("capacity", 1),
+            capacity if is_plain else 1,
             entry.get("reason"),
             entry.at,
             has_state="state" in entry,
@@ -88,6 +92,8 @@ def _brokers(spec: YamlMap, problems: list[Problem]) -> Mapping[int, DesiredBrok
                 DesiredLogDir(one["path"], LogDirState(one.get("state", "active")), one.at)
                 for one in entry.get("logDirs", [])
             ),
+            weights={} if is_plain else dict(capacity),
+            rates={key: _parsed(rates, key, parse_rate, problems) or 0 for key in rates},
         )
         if broker.id in brokers:
             first = brokers[broker.id].at
@@ -121,6 +127,7 @@ def _balance(written: YamlMap, problems: list[Problem]) -> Balance:
         network_in=target("networkIn"),
         network_out=target("networkOut"),
         log_dirs=target("logDirs"),
+        leader_in=target("leaderIn"),
         at=written.key_at,
     )
 
@@ -142,6 +149,7 @@ def _moves(written: YamlMap, problems: list[Problem]) -> MovePolicy:
 
 def _limits(written: YamlMap, problems: list[Problem]) -> Limits:
     changed = written.get("changedPartitions")
+    rates = {key: _limited_rate(written, key, problems) for key in RATE_OF if key in written}
     is_share = isinstance(changed, str)
     return Limits(
         changed_partitions=_parsed(written, "changedPartitions", parse_percent, problems) if is_share else changed,
@@ -149,8 +157,17 @@ def _limits(written: YamlMap, problems: list[Problem]) -> Limits:
         disk_use=_parsed(written, "diskUse", parse_percent, problems),
         deleted_topics=written.get("deletedTopics", Limits().deleted_topics),
         deleted_bytes=_parsed(written, "deletedBytes", parse_bytes, problems),
+        rates=rates,
+        replicas_per_broker=written.get("replicasPerBroker"),
         at=written.key_at,
     )
+
+
+def _limited_rate(written: YamlMap, key: str, problems: list[Problem]) -> int | Fraction:
+    """Return bytes a second, or a share of what a broker's own rate is."""
+    if str(written[key]).endswith("%"):
+        return _parsed(written, key, parse_percent, problems) or Fraction(0)
+    return _parsed(written, key, parse_rate, problems) or 0
 
 
 def _window(written: YamlMap) -> Window:

@@ -15,7 +15,14 @@ from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import cluster_problems, config_problems, semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, cluster_pieces, read_yaml
-from reconciler.files.topic_document import config_of, declared_in, merged, topics_from, without_class_of
+from reconciler.files.topic_document import (
+    config_of,
+    declared_in,
+    merged,
+    topics_from,
+    with_factor,
+    without_class_of,
+)
 from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
@@ -239,13 +246,13 @@ def _assembled(found: _Found, cluster: str, folder: Path, root: Path) -> Desired
         for topic in topics_from(document.content, found.problems):
             full = _with_class(topic, document, classes, found)
             if not topic.name:
-                nameless.append(replace(full, name=NAMELESS))
+                nameless.append(with_factor(replace(full, name=NAMELESS)))
             elif "names" in document.content["metadata"]:
                 # Which of two equal patterns speaks for a topic would hang on their order.
                 _keep_first("the pattern", topic, first_patterns, found, ": keep one")
-                patterns.append(replace(full, replication_factor=None))
+                patterns.append(with_factor(replace(full, replication_factor=None)))
             else:
-                _keep_first("topic", full, topics, found)
+                _keep_first("topic", with_factor(full), topics, found)
     desired = Desired(declared, dict(sorted(topics.items())), tuple(patterns))
     found.problems += semantic_problems(desired, nameless)
     return desired

@@ -74,6 +74,7 @@ _FITS: Mapping[str, Callable[[Any, Any], bool]] = {
     "maximum": lambda most, value: type(value) is not int or value <= most,
     "minItems": lambda least, value: type(value) is not YamlList or len(value) >= least,
     "minLength": lambda least, value: type(value) is not str or len(value) >= least,
+    "minProperties": lambda least, value: type(value) is not YamlMap or len(value) >= least,
     "minimum": lambda least, value: type(value) is not int or value >= least,
     "oneOf": lambda parts, value: sum(fits(value) for fits in parts) == 1,
     "pattern": lambda pattern, value: type(value) is not str or pattern.fullmatch(value) is not None,

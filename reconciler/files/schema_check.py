@@ -21,6 +21,7 @@ SCHEMA_FILES = {"Cluster": "cluster.json", "TopicClass": "topic-class.json", "To
 LONGEST_SHOWN = 60
 MAX_ROUNDS = 3
 _LISTS_OF_MAPPINGS = frozenset({("spec", "brokers"), ("spec", "windows")})
+_BY_RACK = ("spec", "placement", "racks", "replicas")
 _UNKNOWN_KEY = ""
 UNNAMED = "unnamed"
 TYPE_NAMES = {
@@ -34,7 +35,7 @@ TYPE_NAMES = {
 }
 API_VERSION = "reconciler/v1"
 # What a pattern that wants a unit ends in, and examples of it.
-UNITS = {"/s$": "50MiB/s", "B)$": "2TiB, 500GiB", "%$": "20%", "|d|w)$": "2h, 30m, 7d"}
+UNITS = {"/s$": "50MiB/s", "/s)$": "100MiB/s, 80%", "B)$": "2TiB, 500GiB", "%$": "20%", "|d|w)$": "2h, 30m, 7d"}
 _SECRET = re.compile("password|secret|token|jaas|key|credential", re.IGNORECASE)
 _SECRET_WITHIN = re.compile(rf"({_SECRET.pattern})[^\s=:]*\s*[=:]", re.IGNORECASE)
 _SOMETHING = "set to something"
@@ -44,6 +45,7 @@ WHY = {
     "maximum": "must be at most {}",
     "minItems": "must not be empty",
     "minLength": "must not be empty",
+    "minProperties": "must not be empty",
 }
 
 
@@ -80,8 +82,8 @@ def checked_form(document: YamlMap) -> Form:
 def _take_out(document: YamlMap, errors: "Iterable[ValidationError]") -> set[Steps]:
     """Take out of the document what these errors are about; return the path of each.
 
-    An entry goes with its key, a list with all its items, but for lists of mappings, of which each says something by
-    itself. An unknown key may be any field misspelt: its path ends in an empty step.
+    An entry goes with its key, a list and what adds up with all its items, but for lists of mappings, of which each
+    says something by itself. An unknown key may be any field misspelt: its path ends in an empty step.
     """
     taken: set[Steps] = set()
     dropped: set[Steps] = set()
@@ -91,7 +93,7 @@ def _take_out(document: YamlMap, errors: "Iterable[ValidationError]") -> set[Ste
             taken.add((*path, _UNKNOWN_KEY))
             dropped |= {(*path, key) for key in _unknown(error)}
         else:
-            while path and isinstance(path[-1], int) and path[:-1] not in _LISTS_OF_MAPPINGS:
+            while path and (isinstance(path[-1], int) or path[:-1] == _BY_RACK) and path[:-1] not in _LISTS_OF_MAPPINGS:
                 path = path[:-1]
             taken.add(path)
             dropped.add(path)

@@ -12,7 +12,15 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.config_rule import RELEASES
-from reconciler.model.desired import Desired, DesiredBroker, DesiredCluster, DesiredLogDir, DesiredTopic, Protection
+from reconciler.model.desired import (
+    RATE_OF,
+    Desired,
+    DesiredBroker,
+    DesiredCluster,
+    DesiredLogDir,
+    DesiredTopic,
+    Protection,
+)
 from reconciler.model.problem import Problem
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.simulate.configs import value_problem
@@ -47,12 +55,9 @@ def cluster_problems(cluster: DesiredCluster) -> Iterator[Problem]:
         yield Problem("KR129", "a throttle of 0 lets no replica ever arrive", cluster.moves.at["throttle"])
     if cluster.moves.timeout_seconds == 0:
         yield Problem("KR129", "a timeout of 0 stops every run at once", cluster.moves.at["timeout"])
-    shares = {"changedPartitions": cluster.limits.changed_partitions, "diskUse": cluster.limits.disk_use}
-    for key, share in shares.items():
-        if isinstance(share, Fraction) and share > 1:
-            yield Problem("KR129", f"{key} is a share of the whole: 100% at most", cluster.limits.at[key])
     for broker in cluster.brokers.values():
         yield from _log_dir_problems(broker)
+    yield from _limit_problems(cluster)
     for window in cluster.windows:
         if window.start == window.end:
             yield Problem("KR122", f"the window begins and ends at {window.start}: give it some time", window.at)
@@ -70,6 +75,21 @@ def _log_dir_problems(broker: DesiredBroker) -> Iterator[Problem]:
         if other is not one:
             message = f"log dir {one.path} of broker {broker.id} is declared twice, first at {other.at}"
             yield Problem("KR110", message, one.at, beside=(other.at,) if other.at else ())
+
+
+def _limit_problems(cluster: DesiredCluster) -> Iterator[Problem]:
+    limits = cluster.limits
+    shares = {"changedPartitions": limits.changed_partitions, "diskUse": limits.disk_use, **limits.rates}
+    for key, share in shares.items():
+        if isinstance(share, Fraction) and share > 1:
+            yield Problem("KR129", f"{key} is a share of the whole: 100% at most", limits.at[key])
+    for key, most in limits.rates.items():
+        of = RATE_OF[key]
+        if not most:
+            yield Problem("KR129", f"a limit of 0 lets no broker carry anything: raise limits.{key}", limits.at[key])
+        elif isinstance(most, Fraction) and not any(of in broker.rates for broker in cluster.brokers.values()):
+            message = f"limits.{key} is a share of a broker's rates.{of}, which no broker has: write it under brokers"
+            yield Problem("KR355", f"{message}, or limit {key} in bytes a second, 100MiB/s for example", limits.at[key])
 
 
 def _colliding_names(desired: Desired) -> Iterator[Problem]:
@@ -99,6 +119,25 @@ def _placement_problems(topic: DesiredTopic) -> Iterator[Problem]:
         if outside:
             message = f"racks.leader names {', '.join(outside)}, which racks.only leaves out"
             yield Problem("KR127", message, topic.where("placement.racks.leader"))
+    yield from _by_rack_problems(topic)
+
+
+def _by_rack_problems(topic: DesiredTopic) -> Iterator[Problem]:
+    """Yield where replicas by rack do not add up, or name other racks than the rest of the placement."""
+    placement, at = topic.placement, topic.where("placement.racks.replicas")
+    if placement.racks_replicas is None:
+        return
+    named, total = {rack for rack, _ in placement.racks_replicas}, sum(count for _, count in placement.racks_replicas)
+    if topic.replication_factor not in {None, total}:
+        wanted = f"replicationFactor is {topic.replication_factor} ({topic.where('replicationFactor')})"
+        yield Problem("KR127", f"racks.replicas adds up to {total}, but {wanted}", at)
+    unequal = sorted((placement.racks_only or named) ^ named)
+    if unequal:
+        yield Problem("KR127", f"racks.replicas and racks.only do not name the same racks: {', '.join(unequal)}", at)
+    outside = sorted((placement.racks_leader or named) - named)
+    if outside:
+        message = f"racks.leader names {', '.join(outside)}, where racks.replicas wants no replica"
+        yield Problem("KR127", message, topic.where("placement.racks.leader"))
 
 
 def _assignment_problems(topic: DesiredTopic) -> Iterator[Problem]:

@@ -44,7 +44,7 @@ def declared_in(document: YamlMap, problems: list[Problem]) -> DesiredTopic:
         partitions=spec.get("partitions"),
         replication_factor=spec.get("replicationFactor"),
         config=config_of(document, problems),
-        placement=_placement(spec.part("placement")),
+        placement=_placement(spec.part("placement"), problems),
         protect=frozenset(map(Protection, spec.get("protect", ()))),
         custom_configs=_set(spec, "customConfigs") or frozenset(),
         labels=dict(metadata.get("labels", {})),
@@ -87,10 +87,23 @@ def without_class_of(taken: Collection[Steps], topic: DesiredTopic, over_class: 
 
 def _placement_over(below: DesiredTopic, topic: DesiredTopic) -> Placement:
     own = {name: rule for name in _RULES if (rule := getattr(topic.placement, name))}
-    # The topic's mere `racks:` does not undo the spread that the class writes.
-    if below.placement.racks_spread is not None and "placement.racks.spread" not in topic.at:
+    # A spread takes the place of replicas by rack, and they that of a spread. The topic's mere `racks:` undoes neither.
+    is_below = below.placement.racks_spread is not None or below.placement.racks_replicas is not None
+    if is_below and "placement.racks.spread" not in topic.at:
         own.pop("racks_spread", None)
-    return replace(below.placement, **own)
+    base = below.placement
+    if "racks_replicas" in own or "racks_spread" in own:
+        base = replace(base, racks_spread=None, racks_replicas=None)
+    return replace(base, **own)
+
+
+def with_factor(topic: DesiredTopic) -> DesiredTopic:
+    """Return the topic with the replication factor that its replicas by rack add up to, where none is written."""
+    by_rack = topic.placement.racks_replicas
+    if by_rack is None or topic.replication_factor is not None:
+        return topic
+    at = {**topic.at, "replicationFactor": topic.at["placement.racks.replicas"]}
+    return replace(topic, replication_factor=sum(count for _, count in by_rack), at=at)
 
 
 def config_of(document: YamlMap, problems: list[Problem]) -> Mapping[str, str | None]:
@@ -107,10 +120,16 @@ def config_of(document: YamlMap, problems: list[Problem]) -> Mapping[str, str | 
     return dict(sorted(found.items()))
 
 
-def _placement(written: YamlMap) -> Placement:
+def _placement(written: YamlMap, problems: list[Problem]) -> Placement:
     racks, brokers, assignment = written.part("racks"), written.part("brokers"), written.get("assignment")
+    by_rack = tuple(sorted(racks["replicas"].items())) if "replicas" in racks else None
+    if by_rack is not None and "spread" in racks:
+        message = "racks.replicas says how many replicas each rack holds, in place of racks.spread: keep one of the two"
+        problems.append(Problem("KR127", message, racks.key_at["replicas"]))
+    is_spread = "racks" in written and by_rack is None
     return Placement(
-        racks_spread=Spread(racks.get("spread", Spread.PREFER)) if "racks" in written else None,
+        racks_spread=Spread(racks.get("spread", Spread.PREFER)) if is_spread else None,
+        racks_replicas=by_rack,
         racks_only=_set(racks, "only"),
         racks_leader=_set(racks, "leader"),
         brokers_only=_set(brokers, "only"),

@@ -125,6 +125,21 @@ class Broker:
         return tuple(one for one in self.log_dirs if one.total_bytes is not None and one.usable_bytes is not None)
 
     @property
+    def total_bytes(self) -> int | None:
+        """What all its log dirs that are online hold, None where none tells its size."""
+        known = [one.total_bytes for one in self.log_dirs if one.total_bytes is not None]
+        return sum(known) if known else None
+
+    @property
+    def used_bytes(self) -> int | None:
+        """What is used of that, by whomever; None where a log dir does not tell."""
+        online = [one for one in self.log_dirs if one.total_bytes is not None]
+        if not online or any(one.usable_bytes is None for one in online):
+            return None
+        # A hand-made snapshot may say more usable than there is: that is an empty disk, not less than one.
+        return sum(max(0, (one.total_bytes or 0) - (one.usable_bytes or 0)) for one in online)
+
+    @property
     def is_cordoned(self) -> bool:
         """Whether all its log dirs are cordoned (KIP-1066), so that Kafka itself gives it no new replica."""
         is_told = bool(self.log_dirs) and len(self.cordoned_dirs) == len(self.log_dirs)

@@ -46,6 +46,13 @@ class Protection(StrEnum):
     SHRINK = "shrink"
 
 
+CAPACITIES = ("replicas", "leaders", "disk", "network")
+"""What a broker's capacity may be written for one by one; `network` is for all rates."""
+
+RATE_OF = {"networkIn": "networkIn", "networkOut": "networkOut", "leaderIn": "networkIn"}
+"""The rates that can be limited, each with the rate of a broker that a limit in percent is a share of."""
+
+
 @dataclass(frozen=True, slots=True)
 class DesiredLogDir:
     """A log dir of a broker, by its path there."""
@@ -61,6 +68,8 @@ class DesiredBroker:
 
     `has_state`: the state stands in the file. One that is written as active takes replicas even if Kafka cordons it.
     `log_dirs`: those that are written, in the file's order.
+    `weights`: the weights that are written for one measure, of CAPACITIES. `rates`: bytes a second that it can take in
+    (`networkIn`) and send (`networkOut`), where written.
     """
 
     id: int
@@ -70,6 +79,17 @@ class DesiredBroker:
     at: Location | None = None
     has_state: bool = False
     log_dirs: tuple[DesiredLogDir, ...] = ()
+    weights: Mapping[str, int] = field(default_factory=dict)
+    rates: Mapping[str, int] = field(default_factory=dict)
+
+    def weight(self, measure: str) -> int:
+        """Return the weight of its fair share of that measure, one of CAPACITIES."""
+        return self.weights.get(measure, self.capacity)
+
+    @property
+    def is_disk_weighed(self) -> bool:
+        """Whether the file weighs its disks; else their sizes do, where they are known."""
+        return "disk" in self.weights or self.capacity != 1
 
     @property
     def is_active_written(self) -> bool:
@@ -111,6 +131,7 @@ class Balance:
     network_in: BalanceTarget = Off()
     network_out: BalanceTarget = Off()
     log_dirs: BalanceTarget = Off()
+    leader_in: BalanceTarget = Off()
     at: Mapping[str, Location] = field(default_factory=dict)
 
 
@@ -136,6 +157,9 @@ class Limits:
     """Bounds over which `apply` refuses. `changed_partitions` is a count or, as a Fraction, a share of all.
 
     `deleted_bytes`: of all replicas, of topics deleted and of configs that destroy records; None for no limit.
+    `replicas_per_broker`: a rule of every placement, None for none.
+    `rates`: of those in RATE_OF, the most that a broker may carry in the end: bytes a second for each unit of its
+    capacity or, as a Fraction, a share of its written rate.
     """
 
     changed_partitions: int | Fraction | None = None
@@ -143,6 +167,8 @@ class Limits:
     disk_use: Fraction | None = None
     deleted_topics: int = 1
     deleted_bytes: int | None = None
+    rates: Mapping[str, int | Fraction] = field(default_factory=dict)
+    replicas_per_broker: int | None = None
     at: Mapping[str, Location] = field(default_factory=dict)
 
 
@@ -199,10 +225,13 @@ class DesiredCluster:
 class Placement:
     """Where replicas may stand. None: not written, so not compared.
 
-    `racks_spread` is PREFER where `racks` is written without `spread`. `assignment` is one ordered list a partition.
+    `racks_spread` is PREFER where `racks` is written without `spread`. `racks_replicas` is in its place: how many
+    replicas stand in each rack, by name, and none elsewhere. `racks_leader` is preferred. `assignment` is one ordered
+    list a partition.
     """
 
     racks_spread: Spread | None = None
+    racks_replicas: tuple[tuple[str, int], ...] | None = None
     racks_only: frozenset[str] | None = None
     racks_leader: frozenset[str] | None = None
     brokers_only: frozenset[int] | None = None

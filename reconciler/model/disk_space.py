@@ -4,23 +4,26 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.cluster import Cluster
 from reconciler.model.columns import sums
 from reconciler.model.table_maker import table_of
+
+NO_SPACE = "KR849"
+"""The warning that no placement keeps `limits.diskUse`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The part of each disk that may be filled; a `tight` broker keeps it before anything has left it, too."""
+    """The part of each disk that may be filled; a `tight` broker keeps it on the way too, and not in the end alone.
+
+    `is_mending`: nothing comes to a disk that is too full already; what has left it is a wish that may fail.
+    `is_sparing`: a disk that is too full already may stay so, as nothing else was found; then nothing comes to it.
+    """
 
     share: Fraction
     tight: frozenset[int] = frozenset()
-
-
-def capacity(broker: Broker) -> int | None:
-    """Return the bytes of all the broker's log dirs that are online, None where none tells its size."""
-    known = [one.total_bytes for one in broker.log_dirs if one.total_bytes is not None]
-    return sum(known) if known else None
+    is_mending: bool = False
+    is_sparing: bool = False
 
 
 def bytes_held(observed: Cluster) -> dict[int, int]:
@@ -28,7 +31,7 @@ def bytes_held(observed: Cluster) -> dict[int, int]:
     held: dict[int, int] = {}
     silent: set[int] = set()
     for broker_id, broker in observed.brokers.items():
-        used = _used(broker)
+        used = broker.used_bytes
         if used is None:
             silent.add(broker_id)
         else:
@@ -36,14 +39,6 @@ def bytes_held(observed: Cluster) -> dict[int, int]:
     if silent:
         held |= _replica_bytes(observed, silent)
     return {broker_id: held[broker_id] for broker_id in sorted(held)}
-
-
-def _used(broker: Broker) -> int | None:
-    online = [one for one in broker.log_dirs if one.total_bytes is not None]
-    if not online or any(one.usable_bytes is None for one in online):
-        return None
-    # A hand-made snapshot may say more usable than there is: that is an empty disk, not less than one.
-    return sum(max(0, (one.total_bytes or 0) - (one.usable_bytes or 0)) for one in online)
 
 
 def _replica_bytes(observed: Cluster, brokers: Iterable[int]) -> dict[int, int]:

@@ -16,8 +16,26 @@ class BrokerGround:
     rack: Annotated[str, "Its rack; not there: none."] = ""
     state: Annotated[BrokerState, "Its declared state; not there: active."] = BrokerState.ACTIVE
     capacity: Annotated[int, AtLeast(1), "Its weight; not there: 1."] = 1
+    weights: Annotated[
+        Mapping[str, int],
+        "Its weights by measure, those that differ from its capacity; that of disk may be the disks' size.",
+    ] = field(default_factory=dict)
+    foreign_bytes: Annotated[
+        int, "Bytes on its disks that are not Kafka's, where disks weigh by their size; not there: 0."
+    ] = 0
     is_alive: Annotated[bool, "Whether it was alive; not there: true."] = True
     is_cordoned: Annotated[bool, "Whether Kafka cordons it, and nothing declares it active; not there: false."] = False
+
+    def weight(self, measure: str) -> int:
+        """Return the weight of its fair share of that measure."""
+        return self.weights.get(measure, self.capacity)
+
+
+class RackReplicas(NamedTuple):
+    """How many replicas of each partition a rack is to hold."""
+
+    rack: str
+    replicas: Annotated[int, AtLeast(1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +48,7 @@ class PlacementGround:
     brokers_only: Annotated[Ids | None, "Brokers that may hold replicas."] = None
     brokers_except: Annotated[Ids, "Brokers that may not."] = ()
     is_assigned: Annotated[bool, "Replicas are written one by one."] = False
+    racks_replicas: Annotated[tuple[RackReplicas, ...] | None, "How many replicas each rack holds exactly."] = None
 
 
 UNDECLARED = -1

@@ -145,6 +145,9 @@ class BrokerShare:
     bytes_out_per_second: Annotated[
         int | None, "Bytes a second that it sends to consumers and followers; only with measured loads."
     ] = None
+    leader_bytes_in_per_second: Annotated[
+        int | None, "Bytes a second that producers send to it; only where leaderIn is balanced or limited."
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)

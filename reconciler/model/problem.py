@@ -9,6 +9,8 @@ from reconciler.model.codec import FILLED, HIDDEN, REQUIRED, AtLeast, Key, Patte
 
 CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE = "KR411", "KR412", "KR413"
 """The violations of `limits`, for those that find them and those that look for a way out."""
+RATE = "KR356"
+"""The violation of a limit of a rate: raised or not, what would fit is for the operator to say."""
 LIMITS = (CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE)
 DELETED_TOPICS, DELETED_BYTES, STILL_READ, RENAMED = "KR415", "KR416", "KR417", "KR418"
 DELETIONS = (DELETED_TOPICS, DELETED_BYTES, STILL_READ, RENAMED)

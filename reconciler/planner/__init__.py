@@ -18,18 +18,19 @@ The flow
 Variables: x[p, b], 1 where partition p has a replica on broker b. Replicas flow from partitions to one sink::
 
     partition --need[p]--> rack --x[p, b]: 0..1--> cell --low..high--> broker --low..high--> sink
-        +-- leading racks, at least 1 --+           (topic t on broker b; only where topics are balanced)
+                                                    (topic t on broker b; only where topics are balanced)
 
 Constraints: need[p] replicas leave p; each rack takes from low to high of them; the arc from it into broker b, or b's
 cell, carries one at the most; the arc to the sink carries what the broker gets in all. A rack's arc is the rack rule,
-an arc that is not there is a broker that is not allowed, a bound of a sink's arc is the balance. Such a matrix is
-totally unimodular: the best flow is whole, so the exact optimum over the integers comes out of a linear program, and
-nothing is rounded.
+an arc that is not there is a broker that is not allowed, a bound of a sink's arc is the balance, or a limit. Such a
+matrix is totally unimodular: the best flow is whole, so the exact optimum over the integers comes out of a linear
+program, and nothing is rounded.
 
 Objectives, one after another
 -----------------------------
-Of replicas: balance of brokers, balance of topics, bytes, copies (before bytes where a size is not known), evenness
-where `even` was not asked for, fewest lagging replicas kept, most leaders kept, turns for new partitions. Of leaders:
+Of replicas: balance of brokers, balance of topics, bytes, copies (before bytes where a size is not known), a replica in
+a rack that is to lead, evenness where `even` was not asked for, fewest lagging replicas kept, most leaders kept, turns
+for new partitions. Of leaders:
 balance of brokers, balance of topics, fewest changed, leaders that have the data, evenness, turns. Each is a cost on
 the same arcs: bytes of p on brokers that p is not on; or, for `even`, (n + 1)^2 - n^2 = 2n + 1 on the broker's (n+1)th
 unit, which rises, so cheap units fill first and the sum is the square. With weights in the proportion of 1 / capacity,
@@ -54,9 +55,9 @@ Sparse flows: a few arcs, then a price check
                                 proven least over all arcs
 
 At given prices the rows no longer depend on one another, and a row's cheapest legal set is greedy: its sets (so many
-in all, from low to high in each rack, one in the leading racks) are the bases of a laminar matroid. The sum of the
-cheapest sets, less what the sinks pay back, is a lower bound at any prices (see `reconciler.proof`). When no row
-has a cheaper set than it was given, bound and value meet. This is column generation (Dantzig-Wolfe).
+in all, from low to high in each rack) are the bases of a laminar matroid. The sum of the cheapest sets, less what the
+sinks pay back, is a lower bound at any prices (see `reconciler.proof`). When no row has a cheaper set than it was
+given, bound and value meet. This is column generation (Dantzig-Wolfe).
 
 Leaders are a second flow of the same kind: one unit for each partition, over its replicas alone.
 """

@@ -1,8 +1,8 @@
 """Finds each row's cheapest legal replica set at given prices, and the duals that prove it cheapest.
 
-A row's legal sets are the bases of a laminar matroid: so many in all, so few and so many in each rack, at least one in
-the leading racks. A greedy choice by weight is exact there, and it needs of each rack its cheapest brokers alone, so
-one pass of whole-array operations over a shortlist of brokers serves all rows.
+A row's legal sets are the bases of a laminar matroid: so many in all, so few and so many in each rack. A greedy
+choice by weight is exact there, and it needs of each rack its cheapest brokers alone, so one pass of whole-array
+operations over a shortlist of brokers serves all rows.
 """
 
 from dataclasses import dataclass
@@ -27,45 +27,30 @@ class Cheapest:
     """The cheapest sets [n, seats] and their duals.
 
     `rack_price` [n, racks] is the weight at which a seat of that rack is indifferent: cheaper ones are in every
-    cheapest set, dearer ones in none. `group_price` [n] is the same for the leading racks together, `price` [n] for
-    the row. `is_only` [n]: whether no other set costs as little.
+    cheapest set, dearer ones in none. `price` [n] is the same for the row. `is_only` [n]: whether no other set costs
+    as little.
     """
 
     held: Bools
     is_only: Bools
     rack_price: Ints
-    group_price: Ints
     price: Ints
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a row must take in all [n] and from each rack [n, racks], at least and at most.
-
-    Its `leading` racks [n, racks] together must give `least_leading` [n], and may give `most_leading` [n].
-    """
+    """What a row must take in all [n] and from each rack [n, racks], at least and at most."""
 
     need: Ints
     low: Ints
     high: Ints
-    leading: Bools
-    least_leading: Ints
-    most_leading: Ints
 
 
 def bounds_of(demand: Demand, choices: Choices, index: Ints) -> Bounds:
     """Return the bounds of one partition of these rows, as the objectives solved so far left them."""
     rules, rule = demand.rules, demand.rule[index]
-    low, high, racks, leading = rules.low[rule], rules.high[rule], choices.racks[index], rules.leading[rule]
-    is_led = leading.any(axis=1)
-    return Bounds(
-        need=rules.need[rule],
-        low=np.where(racks > 0, high, low),
-        high=np.where(racks < 0, low, high),
-        leading=leading,
-        least_leading=np.where(is_led, 1, 0),
-        most_leading=np.where((choices.leading[index] < 0) & is_led, 1, rules.need[rule]),
-    )
+    low, high, racks = rules.low[rule], rules.high[rule], choices.racks[index]
+    return Bounds(rules.need[rule], np.where(racks > 0, high, low), np.where(racks < 0, low, high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +70,7 @@ def cheapest_sets(seats: Seats, bounds: Bounds) -> Cheapest:
     drawn = np.where(seats.state > 0, -beyond, np.where(seats.state < 0, beyond, seats.weight))
     # One more than a rack may give: the next one tells what another broker of the rack would cost, the dual needs it.
     ranked, seat = _ranked(seats, drawn, int(bounds.high.max(initial=0)), bounds.low.shape[1])
-    count = _counts(bounds, ranked)
+    count = _greedy(bounds.need, bounds.low, bounds.high, ranked)
     held = np.zeros(seats.state.shape, dtype=np.bool_)
     row, rack, place = np.nonzero(np.arange(ranked.shape[2]) < count[:, :, None])
     held[row, seat[row, rack, place]] = True
@@ -107,20 +92,6 @@ def _ranked(seats: Seats, weight: Ints, most: int, racks: int) -> tuple[Ints, In
     return ranked, seat
 
 
-def _counts(bounds: Bounds, ranked: Ints) -> Ints:
-    """Return how many brokers of each rack [n, racks] the cheapest sets have."""
-    count = _greedy(bounds.need, bounds.low, bounds.high, ranked)
-    # Greedy is exact without leading racks: bounds on disjoint racks and one total are a matroid. A bound on the
-    # leading racks together is nested above these, and binds seldom: only rows that break it are solved again, rack by
-    # rack.
-    leading = np.where(bounds.leading, count, 0).sum(axis=1)
-    for is_wrong, is_only in ((leading < bounds.least_leading, False), (leading > bounds.most_leading, True)):
-        index = np.flatnonzero(is_wrong)
-        if len(index):
-            count[index] = _led(bounds, ranked, index, is_only=is_only)
-    return count
-
-
 def _greedy(need: Ints, low: Ints, high: Ints, ranked: Ints) -> Ints:
     """Return the counts: the fewest of each rack, then the cheapest of what the racks may still give."""
     n, racks, places = ranked.shape
@@ -135,29 +106,8 @@ def _greedy(need: Ints, low: Ints, high: Ints, ranked: Ints) -> Ints:
     return counted
 
 
-def _led(bounds: Bounds, ranked: Ints, index: Ints, *, is_only: bool) -> Ints:
-    """Return the counts of rows with one from the leading racks at least, or at most: each rack in turn gives it."""
-    some, need, leading, beyond = ranked[index], bounds.need[index], bounds.leading[index], far(ranked)
-    place, racks = np.arange(some.shape[2]), some.shape[1]
-    best = np.zeros(some.shape[:2], dtype=np.int64)
-    least = np.full(len(index), 2 * beyond, dtype=ranked.dtype)
-    forced = (some == -beyond).sum(axis=2)
-    priced = np.where(some == -beyond, 0, some)
-    for rack in range(racks):
-        first = leading & (np.arange(racks) == rack)
-        high = np.where(leading, first, bounds.high[index]) if is_only else bounds.high[index]
-        low = np.minimum(np.maximum(bounds.low[index], first), high)
-        count = _greedy(need, low, high, some)
-        is_one = np.where(leading, count, 0).sum(axis=1) > 0
-        is_whole = is_one & (count.sum(axis=1) == need) & (count >= forced).all(axis=1)
-        total = np.where(place < count[:, :, None], priced, 0).sum(axis=(1, 2))
-        is_better = is_whole & (total < least)
-        best[is_better], least[is_better] = count[is_better], total[is_better]
-    return best
-
-
-def _duals(bounds: Bounds, ranked: Ints, count: Ints) -> tuple[Bools, Ints, Ints, Ints]:
-    """Return prices at which each count is cheapest: of the racks, of the leading racks together, of the row.
+def _duals(bounds: Bounds, ranked: Ints, count: Ints) -> tuple[Bools, Ints, Ints]:
+    """Return prices at which each count is cheapest: of the racks, and of the row.
 
     The first says where every seat that is not chosen is dearer than its rack's price.
     """
@@ -170,26 +120,11 @@ def _duals(bounds: Bounds, ranked: Ints, count: Ints) -> tuple[Bools, Ints, Ints
     following = np.take_along_axis(padded, count[:, :, None] + 1, axis=2)[:, :, 0]
     # A price may fall to what was taken last where one fewer were allowed, and rise to what comes next where one more
     # were; at its bound a rack says nothing. The row's price is any that all its racks agree on.
-    floor = np.where(count > bounds.low, last, -beyond)
-    roof = np.where(count < bounds.high, following, beyond)
-
-    def span(mask: Bools) -> tuple[Ints, Ints]:
-        return (
-            np.where(mask, floor, -beyond).max(axis=1, initial=-beyond),
-            np.where(mask, roof, beyond).min(axis=1, initial=beyond),
-        )
-
-    other_floor, other_roof = span(~bounds.leading)
-    group_floor, group_roof = span(bounds.leading)
-    low, high = np.maximum(other_floor, group_floor), np.minimum(other_roof, group_roof)
-    # Where no price suits both, the bound on the leading racks is what keeps them apart, and each side has its own.
-    common = np.where(low > -beyond, low, np.where(high < beyond, high, 0))
-    is_led = other_roof < group_floor
-    price = np.where(low <= high, common, np.where(is_led, other_roof, other_floor))
-    group_price = np.where(low <= high, common, np.where(is_led, group_floor, group_roof))
-    above = np.where(bounds.leading, group_price[:, None], price[:, None])
-    rack_price = np.minimum(np.maximum(above, last), following)
-    return (following > rack_price).all(axis=1), rack_price, group_price, price
+    low = np.where(count > bounds.low, last, -beyond).max(axis=1, initial=-beyond)
+    high = np.where(count < bounds.high, following, beyond).min(axis=1, initial=beyond)
+    price = np.where(low > -beyond, low, np.where(high < beyond, high, 0))
+    rack_price = np.minimum(np.maximum(price[:, None], last), following)
+    return (following > rack_price).all(axis=1), rack_price, price
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,10 @@ Subsets of its rules are tried, the smallest first: five are about brokers and f
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from itertools import combinations
 
+from reconciler.diff.broken import by_rack
 from reconciler.diff.rules import NO_RACK, TopicRules, cordoned_by_kafka
 from reconciler.model.change import BrokenRule
 from reconciler.model.cluster import Cluster
@@ -22,7 +24,7 @@ _BY_KAFKA = "cordoned by Kafka (cordoned.log.dirs)", "uncordon {}, or declare it
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One rule in words; `bars` says which brokers it keeps out, the other two are demands on the whole set.
+    """One rule in words; `bars` says which brokers it keeps out, `is_strict` is a demand on the whole set.
 
     `state` is that of the brokers that are kept out for their state.
     """
@@ -31,7 +33,6 @@ class _Rule:
     cure: str
     bars: Callable[[int], bool] = lambda _: False
     is_strict: bool = False
-    leader_racks: frozenset[str] | None = None
     state: "_State | None" = None
 
 
@@ -62,18 +63,30 @@ def placement_conflicts(desired: Desired, observed: Cluster, partitions: Partiti
 
     Topics that the same lines put into the same conflict share one problem.
     """
-    alike: dict[tuple[str, Location | None], list[PartitionToPlace]] = {}
+    alike: dict[tuple[str, str, Location | None], list[PartitionToPlace]] = {}
     for partition in unplaceable(desired, observed, partitions):
-        words, at = _explained(desired, observed, partition)
-        alike.setdefault((words, at), []).append(partition)
-    for (words, at), found in alike.items():
+        why = _unknown_rack(observed, partition.rules) or ("KR301", *_explained(desired, observed, partition))
+        alike.setdefault(why, []).append(partition)
+    for (code, words, at), found in alike.items():
         message = f"{found[0].topic_partition} cannot be placed: {words}{_others(found[1:])}"
         declared = found[0].rules.declared
         places = (
             *(broker.at for broker in desired.cluster.brokers.values()),
             *(declared.at.values() if declared else ()),
         )
-        yield Problem("KR301", message, at, beside=_named(message, places))
+        yield Problem(code, message, at, beside=_named(message, places))
+
+
+def _unknown_rack(observed: Cluster, rules: TopicRules) -> tuple[str, str, Location | None] | None:
+    """Return the code, the words and the place of a rack that is to hold replicas and that no broker is in."""
+    known = sorted({broker.rack or NO_RACK for broker in observed.brokers.values()})
+    unknown = next((rack for rack, _ in rules.rack_replicas or () if rack not in known), None)
+    if unknown is None or rules.declared is None:
+        return None
+    near = get_close_matches(unknown, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(filter(None, known)) or 'no racks'}."
+    at = rules.declared.where(f"placement.racks.replicas.{unknown}")
+    return "KR360", f"racks.replicas names rack {unknown}{_at(at)}, and no broker is in it: {hint}", at
 
 
 def unplaceable(desired: Desired, observed: Cluster, partitions: PartitionsToPlace) -> Iterator[PartitionToPlace]:
@@ -140,7 +153,8 @@ def _explained(desired: Desired, observed: Cluster, partition: PartitionToPlace)
     factor = f"replicationFactor is {wanted}{_at(at)}" if at else f"it has {wanted} replicas"
     words = ", ".join(cause.words for cause in causes) or f"only {len(observed.brokers)} brokers are registered"
     cures = "; or ".join(cause.cure for cause in causes) or "add brokers"
-    message = f"{factor}, {words}. Lower replicationFactor; or {cures}."
+    lower = "Lower replicationFactor; or " if partition.rules.rack_replicas is None else ""
+    message = f"{factor}, {words}. {lower}{cures if lower else cures[0].upper() + cures[1:]}."
     return message, at or (declared.where("") if declared else None)
 
 
@@ -205,14 +219,12 @@ def _can_place(observed: Cluster, partition: PartitionToPlace, rules: Sequence[_
     )
     if sum(room.values()) < partition.need:
         return False
-    wanted = next((rule.leader_racks for rule in rules if rule.leader_racks is not None), None)
-    if wanted is not None and not any(room[rack] for rack in wanted):
-        return False
     if not any(rule.is_strict for rule in rules):
         return True
-    low, high = partition.rules.rack_bounds(partition.need)
-    return all(room[rack] >= low for rack in partition.rules.racks) and (
-        sum(min(high, room[rack]) for rack in room) >= partition.need
+    needed = {*partition.rules.racks, *dict(partition.rules.rack_replicas or ())}
+    bounds = {rack: partition.rules.rack_bounds(partition.need, rack) for rack in {*needed, *room}}
+    return all(room[rack] >= bounds[rack][0] for rack in needed) and (
+        sum(min(bounds[rack][1], room[rack]) for rack in room) >= partition.need
     )
 
 
@@ -222,11 +234,6 @@ def _wrong_fixed(partition: PartitionToPlace, rules: Sequence[_Rule]) -> Sequenc
     wrong = [rule.state.rule(barred) if rule.state else rule for rule, barred in barring if barred]
     if partition.rules.spread is Spread.STRICT and partition.rules.rack_excess(partition.fixed):
         wrong += [rule for rule in rules if rule.is_strict]
-    leaders = next((rule for rule in rules if rule.leader_racks is not None), None)
-    if leaders is not None and partition.rules.rack_of.get(partition.fixed[0], NO_RACK) not in (
-        leaders.leader_racks or ()
-    ):
-        wrong.append(leaders)
     return wrong
 
 
@@ -270,12 +277,12 @@ def _topic_rules(rules: TopicRules, declared: DesiredTopic) -> Iterator[_Rule]:
     if racks is not None:
         written = rule("racks.only", f"names {_sorted(racks)}", "name more racks")
         yield replace(written, bars=lambda b: rules.rack_of.get(b, NO_RACK) not in racks)
+    if placement.racks_replicas is not None:
+        words = f"wants {by_rack(placement.racks_replicas)}"
+        yield replace(rule("racks.replicas", words, "want fewer in a rack"), is_strict=True)
     if placement.racks_spread is Spread.STRICT:
         words = f"is strict over racks {', '.join(rack or 'none' for rack in rules.racks)}"
         yield replace(rule("racks.spread", words, "let racks.spread be prefer"), is_strict=True)
-    if placement.racks_leader is not None:
-        words = f"names {_sorted(placement.racks_leader)}"
-        yield replace(rule("racks.leader", words, "name more leader racks"), leader_racks=placement.racks_leader)
 
 
 def _named(message: str, places: Iterable[Location | None]) -> tuple[Location, ...]:

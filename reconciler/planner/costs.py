@@ -31,12 +31,31 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """One for each broker but those of the rack that a row wants a replica in, or but the broker that it wants."""
+
+    rack: Ints  # [brokers]
+    number: Ints  # [rows]: a rack, or the broker's column behind all racks; -1 for a row that wants none
+
+    def away(self, number: Ints, broker: Ints) -> Ints:
+        """Return what these brokers cost rows with these wishes."""
+        rack = self.rack[broker]
+        is_there = np.where(number < self.racks, rack == number, broker == number - self.racks)
+        return np.where(is_there | (number < 0), 0, 1)
+
+    @property
+    def racks(self) -> int:
+        """How many racks there are."""
+        return int(self.rack.max(initial=-1)) + 1
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """What each row pays for a broker; numbers beyond 64 bits are Python's own."""
 
     other: Ints  # [rows]: for every broker that it does not name
     at: Ints  # [rows, some]: for each that it names
-    turns: Turns | None = None  # comes on top for those that it does not name
+    turns: Turns | Wanted | None = None  # comes on top, for the brokers that it names too
 
     def take(self, index: Ints) -> "Cost":
         """Return what these rows alone pay."""
@@ -68,8 +87,12 @@ def turns(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> Turns:
     """
     rack = eligible.rack
     members = np.bincount(rack, minlength=len(eligible.racks))[rack]
-    seat = np.array([int((rack[:column] == own).sum()) for column, own in enumerate(rack)], dtype=np.int64)
-    return Turns(seat, rack, members, _numbers(partitions))
+    return Turns(seats(rack), rack, members, _numbers(partitions))
+
+
+def seats(rack: Ints) -> Ints:
+    """Return the place of each broker among those of its rack."""
+    return np.array([int((rack[:column] == own).sum()) for column, own in enumerate(rack)], dtype=np.int64)
 
 
 def leader_turns(partitions: PartitionsToPlace, eligible: EligibleBrokers, named: Ints) -> Cost:

@@ -73,17 +73,17 @@ class View:
         what, plan = "leaders" if of_leaders else "replicas", self.plan
         before, after = (each.get(broker_id) for each in (plan.balance_before, plan.balance_after))
         now, then = (getattr(one, what) if one else 0 for one in (before, after))
-        fair = self._fair(broker_id, sum(getattr(one, what) for one in plan.balance_after.values()))
+        fair = self._fair(broker_id, what, sum(getattr(one, what) for one in plan.balance_after.values()))
         if of_leaders or not any(level.load_prices for level in plan.proof.levels):
             return Counts(now, then, fair)
         return Counts(now, then, fair, before.bytes if before else None, after.bytes if after else None)
 
-    def _fair(self, broker_id: int, total: int) -> float | None:
-        """Return the broker's fair share by capacity; None for one that is not to hold anything."""
+    def _fair(self, broker_id: int, what: str, total: int) -> float | None:
+        """Return its fair share of replicas or leaders by capacity; None for one that is not to hold anything."""
         grounds = self.plan.grounds.brokers
         staying = {id_: one for id_, one in grounds.items() if one.is_alive and one.state not in LEAVING}
-        capacity = sum(ground.capacity for ground in staying.values())
-        return round(total * staying[broker_id].capacity / capacity, 1) if broker_id in staying else None
+        capacity = sum(ground.weight(what) for ground in staying.values())
+        return round(total * staying[broker_id].weight(what) / capacity, 1) if broker_id in staying else None
 
 
 def explain(plan: Plan, topic_partition: TopicPartition) -> Explanation:
@@ -98,7 +98,8 @@ def explain(plan: Plan, topic_partition: TopicPartition) -> Explanation:
     created = _created_as(plan, topic_partition)
     if not moves and created is None:
         held = (one.replicas for one in plan.rollback.assignments if one.topic_partition == topic_partition)
-        now = next(held, ())
+        inside = (one.replicas for step in steps for one in step.log_dirs)
+        now = next(held, next(inside, ()))
         return Explanation(topic_partition, now, now, steps)
     view = _view(plan, topic_partition, moves, created)
     return Explanation(
@@ -141,6 +142,7 @@ def _view(plan: Plan, key: TopicPartition, moves: tuple[Move, ...], created: tup
     kept = PlacementGround() if number == UNDECLARED else grounds.placements[number]
     placement = Placement(
         racks_spread=kept.spread,
+        racks_replicas=kept.racks_replicas,
         racks_only=None if kept.racks_only is None else frozenset(kept.racks_only),
         racks_leader=None if kept.racks_leader is None else frozenset(kept.racks_leader),
         brokers_only=None if kept.brokers_only is None else frozenset(kept.brokers_only),
@@ -182,10 +184,10 @@ def _new_leader(view: View) -> NewLeader | None:
     if old == new or old is None:
         return None
     counts = (view.counts(one, of_leaders=True) for one in (old, new))
-    return NewLeader(old, new, _why_led(view, old), *counts)
+    return NewLeader(old, new, _why_led(view, old, new), *counts)
 
 
-def _why_led(view: View, old: int) -> Cause:
+def _why_led(view: View, old: int, new: int) -> Cause:
     ground = view.plan.grounds.brokers.get(old)
     if view.is_assigned:
         return Cause.ASSIGNMENT
@@ -194,7 +196,8 @@ def _why_led(view: View, old: int) -> Cause:
     if ground is not None and ground.state is BrokerState.MAINTENANCE:
         return Cause.MAINTENANCE
     leading = view.placement.racks_leader
-    return Cause.BALANCE if leading is None or view.rack(old) in leading else Cause.LEADER_RACKS
+    is_for_racks = leading is not None and view.rack(old) not in leading and view.rack(new) in leading
+    return Cause.LEADER_RACKS if is_for_racks else Cause.BALANCE
 
 
 def _added(view: View) -> Iterator[Added]:
@@ -250,10 +253,7 @@ def _is_legal(view: View, replicas: Sequence[int]) -> bool:
 
 def _keeps_racks(view: View, replicas: Sequence[int]) -> bool:
     limits, held = view.rules.rack_limits(len(replicas), view.before), Counter(map(view.rack, replicas))
-    if any(not low <= held[rack] <= high for rack, (low, high) in limits.items()) or held.keys() - limits.keys():
-        return False
-    leading = view.placement.racks_leader
-    return leading is None or not leading.isdisjoint(held)
+    return held.keys() <= limits.keys() and all(low <= held[rack] <= high for rack, (low, high) in limits.items())
 
 
 def _judgement(view: View, taker: int, other: int) -> tuple[Judgement, int]:

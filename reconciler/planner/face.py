@@ -57,7 +57,7 @@ def _left(goal: Goal, placed: Placed, asked: Ints) -> tuple[Choices, Bools, int]
     """Return the choices that the prices leave, which rows have none any more, and what their cheapest sets cost."""
     states, demand, racks = goal.choices, goal.demand, goal.demand.rules.rack
     is_single = not demand.is_by_class
-    named, of_racks, leading = states.named.copy(order="K"), states.racks.copy(), states.leading.copy()
+    named, of_racks = states.named.copy(order="K"), states.racks.copy()
     is_closed = np.zeros(len(demand.rule), dtype=np.bool_)
     bound, rest = 0, np.arange(len(demand.rule))
     tied, limits = [rest[:0]], [np.zeros((0, of_racks.shape[1]), dtype=np.int64)]
@@ -77,10 +77,7 @@ def _left(goal: Goal, placed: Placed, asked: Ints) -> tuple[Choices, Bools, int]
         rest = rest[~is_closed & ~is_even]
     for some, seats, cheapest in goal.cheapest(asked, rest):
         bound += exact_dot(np.where(cheapest.held, seats.weight, 0).sum(axis=1), demand.count[some])
-        is_led = demand.rules.leading[demand.rule[some]]
-        above = np.where(is_led, cheapest.group_price[:, None], cheapest.price[:, None])
-        _fix_where_free(of_racks, some, np.sign(above - cheapest.rack_price))
-        _fix_where_free(leading, some, np.where(cheapest.group_price != cheapest.price, -1, 0))
+        _fix_where_free(of_racks, some, np.sign(cheapest.price[:, None] - cheapest.rack_price))
         is_tied = ~cheapest.is_only | (not is_single)
         is_closed[some[~is_tied]] = True
         row, price = some[is_tied], cheapest.rack_price[is_tied]
@@ -90,7 +87,7 @@ def _left(goal: Goal, placed: Placed, asked: Ints) -> tuple[Choices, Bools, int]
         _fix_where_free(named, row, np.sign(reduced))
         tied.append(row)
         limits.append(price - goal.cost.other[row][:, None])
-    left = replace(states, named=named, racks=of_racks, leading=leading)
+    left = replace(states, named=named, racks=of_racks)
     left = _refined(goal, left, asked, np.concatenate(tied), np.concatenate(limits), is_single=is_single)
     if is_single:
         is_closed |= left.many(demand, 0) == demand.need - left.many(demand, 1)

@@ -56,7 +56,7 @@ def _tie_breaks(task: PlacementTask, held: Ints, balance: Balance) -> Iterator[t
     """Yield what decides between equals: leaders that have the data, a better balance, turns; nothing is proved."""
     yield "", _unless(is_at(held, task.replicas), task)
     if not isinstance(balance.leaders, Even):
-        yield "", CountTargets(task.led, task.eligible.capacity)
+        yield "", CountTargets(task.led, task.eligible.capacity["leaders"])
     if task.is_new.any():
         yield "", leader_turns(task.partitions, task.eligible, held)
 
@@ -70,13 +70,12 @@ def _rules(topics: int, brokers: int) -> Rows:
         low=0 * one,
         high=one,
         rack=np.zeros(brokers, dtype=np.int64),
-        leading=np.zeros(one.shape, dtype=np.bool_),
         topic=np.arange(topics),
     )
 
 
 def _candidates(task: PlacementTask, held: Ints) -> Bools:
-    """Return which of the holders may lead: an allowed one; where none is, one in maintenance; where none is, any."""
+    """Return which of the holders may lead: one in a rack that is to; else in another; else one in maintenance."""
     rule_class, is_there = task.rule_class[:, None], held >= 0
     candidates = is_there & task.rule_classes.leadable[rule_class, held]
     for tier in (is_there & task.rule_classes.leadable_at_need[rule_class, held], is_there):

@@ -118,10 +118,13 @@ def evened(standing: Standing, targets: CountTargets, *, near: Cost | None = Non
         centre, width = placed, 2 * width
 
 
-def evened_by_class(rules: Rows, count: Ints, targets: CountTargets) -> Standing:
-    """Return so many partitions of each of these classes, placed as near to their shares as the rules allow."""
+def evened_by_class(rules: Rows, count: Ints, targets: CountTargets, most: Ints | None = None) -> Standing:
+    """Return so many partitions of each of these classes, placed as near to their shares as the rules allow.
+
+    `most` [brokers]: what each may get of them. Raises FlowInfeasibleError where these cannot take all.
+    """
     demand = one_a_class(rules, count)
-    standing = Standing.of(demand, free_choices(demand), np.arange(len(count)), len(count))
+    standing = Standing.of(demand, free_choices(demand, most=most), np.arange(len(count)), len(count))
     return evened(standing, targets).left
 
 
@@ -227,22 +230,25 @@ def asked_of_replicas(task: PlacementTask, balance: Balance) -> Iterator[tuple[s
     """Yield what is asked of the replicas' counts, by its name in the proof: of brokers first, then of each topic."""
     if not isinstance(balance.replicas, Off):
         total = int(task.need.sum() + task.base.sum())
-        yield "replicas balance", _count_targets(task.base, task.eligible.capacity, total, balance.replicas)
+        capacity = task.eligible.capacity["replicas"]
+        yield "replicas balance", _count_targets(task.base, capacity, total, balance.replicas)
     if not isinstance(balance.topics, Off):
         base = task.base_of_topic
         placed = np.bincount(task.topic, weights=task.need, minlength=len(task.topics)).astype(np.int64)
-        yield "topics balance", _cell_targets(task, base, placed + base.sum(axis=1), balance.topics)
+        totals = placed + base.sum(axis=1)
+        yield "topics balance", _cell_targets(task, "replicas", base, totals, balance.topics)
 
 
 def asked_of_leaders(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, CountTargets]]:
     """Yield what is asked of the preferred leaders' counts, in the same order."""
     if not isinstance(balance.leaders, Off):
         total = len(task.partitions) + int(task.led.sum())
-        yield "leaders balance", _count_targets(task.led, task.eligible.capacity, total, balance.leaders)
+        capacity = task.eligible.capacity["leaders"]
+        yield "leaders balance", _count_targets(task.led, capacity, total, balance.leaders)
     if not isinstance(balance.topics, Off):
-        totals = np.bincount(task.topic, minlength=len(task.topics)).astype(np.int64)
         base = task.led_of_topic
-        yield "topic leaders balance", _cell_targets(task, base, totals + base.sum(axis=1), balance.topics)
+        totals = np.bincount(task.topic, minlength=len(task.topics)).astype(np.int64) + base.sum(axis=1)
+        yield "topic leaders balance", _cell_targets(task, "leaders", base, totals, balance.topics)
 
 
 def band(total: int, capacity: Ints, target: Within, *, is_count: bool = True) -> tuple[Ints, Ints]:
@@ -269,16 +275,17 @@ def _count_targets(base: Ints, capacity: Ints, total: int, target: BalanceTarget
     return CountTargets(base, capacity, low=low, high=high)
 
 
-def _cell_targets(task: PlacementTask, base: Ints, totals: Ints, target: BalanceTarget) -> CountTargets:
-    """Return the shares of each topic over the brokers that may hold it."""
-    capacity = np.tile(task.eligible.capacity, len(base))
+def _cell_targets(task: PlacementTask, measure: str, base: Ints, totals: Ints, target: BalanceTarget) -> CountTargets:
+    """Return the shares of each topic over the brokers that may hold it, by their capacity for that measure."""
+    weights_of = task.eligible.capacity[measure]
+    capacity = np.tile(weights_of, len(base))
     if not isinstance(target, Within):
         return CountTargets(base.ravel(), capacity, is_cells=True)
     low, high = np.zeros_like(base), np.zeros_like(base)
     for number, may_hold in enumerate(eligible_by_topic(task)):
         some = np.flatnonzero(may_hold)
         if len(some):
-            low[number, some], high[number, some] = band(int(totals[number]), task.eligible.capacity[some], target)
+            low[number, some], high[number, some] = band(int(totals[number]), weights_of[some], target)
     return CountTargets(base.ravel(), capacity, is_cells=True, low=low.ravel(), high=high.ravel())
 
 

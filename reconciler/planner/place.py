@@ -9,8 +9,8 @@ from reconciler.diff.rules import TopicRules
 from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, TopicChange
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
-from reconciler.model.desired import Balance, BrokerState, Desired, Off
-from reconciler.model.disk_space import Space
+from reconciler.model.desired import Balance, BrokerState, Desired, DesiredCluster, Off
+from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
@@ -20,18 +20,29 @@ from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.costs import is_at
-from reconciler.planner.leaders import place_leaders
-from reconciler.planner.load_balance.measured import Measured, has_loads, measured, refuse_without_loads
+from reconciler.planner.crowding import crowded_brokers, overfull_brokers
+from reconciler.planner.leaders import Leaders, place_leaders
+from reconciler.planner.load_balance.bands import Caps
+from reconciler.planner.load_balance.limits import above_limits, caps_of, disk_caps, unchecked
+from reconciler.planner.load_balance.measured import (
+    Measured,
+    has_loads,
+    has_many_parts,
+    measured,
+    refuse_many_parts,
+    refuse_without_loads,
+)
+from reconciler.planner.load_balance.task import DISK
 from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
-from reconciler.planner.shares import shares, with_rates
+from reconciler.planner.shares import Shares, shares, with_rates
 from reconciler.planner.tightness import tightness_warnings
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
 
 _FOR_SETS = ("replicas", "topics", "disk", "network_in", "network_out")
-_FOR_LEADERS = ("leaders", "topics", "network_out")
-_IN_FILE = {"network_in": "networkIn", "network_out": "networkOut"}
+_FOR_LEADERS = ("leaders", "topics", "network_out", "leader_in")
+_IN_FILE = {"network_in": "networkIn", "network_out": "networkOut", "leader_in": "leaderIn"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +60,7 @@ class Placed:
     balance_before: Mapping[int, BrokerShare]
     balance_after: Mapping[int, BrokerShare]
     grounds: Grounds = field(default_factory=Grounds)
+    violations: tuple[Problem, ...] = ()
 
 
 def plan_placement(
@@ -68,34 +80,55 @@ def plan_placement(
     PlacementInfeasible, with a smallest set of rules in conflict for each topic, where no placement keeps them all.
     """
     balance = desired.cluster.balance
-    refuse_without_loads(balance, loads)
+    cluster = desired.cluster
+    refuse_without_loads(balance, cluster.limits, loads)
     partitions, unmoved = partitions_to_place(desired, observed, rules, changes, only)
     broken = [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
     _refuse_conflicts(desired, observed, rules, broken, partitions)
     task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
-    if has_loads(balance):
-        from reconciler.planner.load_balance.place import placed_with_loads
+    limit_at = cluster.limits.at.get("replicasPerBroker")
+    crowded = [*crowded_brokers(task, limit_at)]
+    if crowded:
+        raise PlacementInfeasible(crowded)
+    caps = caps_of(cluster, task.eligible.ids)
+    is_loaded = bool(caps) or has_loads(balance) or space is not None
+    carried = _carried(task, unmoved, observed, cluster, loads) if is_loaded else None
+    if carried is not None and space is not None:
+        caps = {**caps, DISK: disk_caps(observed, task.eligible, space, carried.of)}
 
-        carried = _carried(task, unmoved, observed, balance, loads)
-        sets, leaders, outside = placed_with_loads(task, unmoved, balance, carried.of)
-        tightness = (*carried.warnings, *outside)
-        held = _with_fixed(task, sets.held)
+    def reached(chosen: _Chosen) -> tuple[_Target, Shares, Shares]:
+        """Return who is where in the end, and what each broker then carries."""
+        changed = _target(task, _with_fixed(task, chosen.sets.held), chosen.leaders.column)
+        before, after = shares(observed, changed.lists, changes.deleted)
+        if carried is None or loads is None:
+            return changed, before, after
+        has_leader_in = not isinstance(balance.leader_in, Off) or "leaderIn" in cluster.limits.rates
+        with_them = with_rates(before, after, observed, changed.lists, carried.of, has_leader_in=has_leader_in)
+        return changed, *with_them
+
+    # A topic of one partition has no more than one replica on a broker anyway.
+    many = int((np.bincount(task.topic) > 1).sum()), len(task.eligible.ids)
+    if carried is not None and has_loads(balance):
+        refuse_many_parts(balance, *many)
+        chosen = _by_loads(task, unmoved, balance, carried, caps)
+        changed, before, after = reached(chosen)
     else:
-        sets = place_replicas(task, balance)
-        if space is not None:
-            from reconciler.planner.space import disks_of, with_room
-
-            sets = with_room(task, balance, sets, disks_of(task, observed, space)) or sets
-        held = _with_fixed(task, sets.held)
-        leaders = place_leaders(task, held, balance)
-        tightness = tuple(tightness_warnings(balance, task, sets.held, leaders.column))
-    changed = _target(task, held, leaders.column)
-    target = changed.lists
-    before, after = shares(observed, target, changes.deleted)
-    if has_loads(balance) and loads is not None:
-        before, after = with_rates(before, after, observed, target, carried.of)
-    moves = tuple(_moves(partitions, changed, changes.broken_rules, desired))
-    topic_changes = tuple(_assigned(change, target) for change in changes.topic_changes)
+        chosen, fits = _by_counts(task, cluster, observed, space)
+        changed, before, after = reached(chosen)
+        # What is best by counts stands where it keeps the limits: then it is exact.
+        is_above = (not fits and not (space and space.is_mending)) or (
+            carried is not None and any(above_limits(caps, after, cluster))
+        )
+        if carried is not None and is_above and not has_many_parts(balance, *many):
+            other = _by_loads(task, unmoved, balance, carried, caps)
+            kept = [warning for warning in chosen.warnings if warning.code == NO_SPACE]
+            chosen = replace(other, warnings=(*other.warnings, *kept))
+            changed, before, after = reached(chosen)
+    sets, leaders = chosen.sets, chosen.leaders
+    most = task.eligible.most
+    full = frozenset(id_ for id_, share in before.items() if most is not None and share.replicas > most)
+    moves = tuple(_moves(partitions, changed, changes.broken_rules, desired, full))
+    topic_changes = tuple(_assigned(change, changed.lists) for change in changes.topic_changes)
     proof = _with_forced(sets, partitions)
     return Placed(
         moves=moves,
@@ -104,12 +137,47 @@ def plan_placement(
         warnings=(
             *_size_warnings(partitions),
             *_reassigning_warnings(observed),
-            *tightness,
+            *(carried.warnings if carried is not None else ()),
+            *chosen.warnings,
+            *unchecked(cluster, task.eligible.ids),
+            *overfull_brokers(task, limit_at),
         ),
         balance_before=before,
         balance_after=after,
         grounds=grounds_of(desired, observed, rules, topic_changes=topic_changes, task=task, moves=moves),
+        violations=tuple(above_limits(caps, after, cluster)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Who holds and who leads each partition, and what to say of it."""
+
+    sets: ReplicaSets
+    leaders: Leaders
+    warnings: tuple[Problem, ...]
+
+
+def _by_counts(
+    task: PlacementTask, cluster: DesiredCluster, observed: Cluster, space: Space | None
+) -> tuple[_Chosen, bool]:
+    """Return what is best by counts, and whether it fits the disks as far as these are looked at."""
+    sets, told, fits, is_yielding = place_replicas(task, cluster.balance), list[Problem](), True, False
+    if space is not None:
+        from reconciler.planner.space import disks_of, with_room
+
+        roomy = with_room(task, cluster.balance, sets, disks_of(task, observed, space))
+        sets, told, fits, is_yielding = roomy.sets or sets, [*roomy.told(cluster)], bool(roomy.sets), roomy.is_yielding
+    leaders = place_leaders(task, _with_fixed(task, sets.held), cluster.balance)
+    balance = replace(cluster.balance, replicas=Off(), topics=Off()) if is_yielding else cluster.balance
+    told += tightness_warnings(balance, task, sets.held, leaders.column)
+    return _Chosen(sets, leaders, tuple(told)), fits
+
+
+def _by_loads(task: PlacementTask, unmoved: Unmoved, balance: Balance, carried: Measured, caps: Caps) -> _Chosen:
+    from reconciler.planner.load_balance.place import placed_with_loads
+
+    return _Chosen(*placed_with_loads(task, unmoved, balance, carried.of, caps))
 
 
 def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
@@ -123,10 +191,10 @@ def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
 
 
 def _carried(
-    task: PlacementTask, unmoved: Unmoved, observed: Cluster, balance: Balance, loads: Loads | None
+    task: PlacementTask, unmoved: Unmoved, observed: Cluster, cluster: DesiredCluster, loads: Loads | None
 ) -> Measured:
     sizes = [(key, found.bytes_to_copy) for key, _ in unmoved if (found := observed.partition(key)) is not None]
-    return measured(task.partitions, sizes, balance, loads)
+    return measured(task.partitions, sizes, cluster.balance, loads, cluster.limits)
 
 
 def _refuse_conflicts(
@@ -200,11 +268,17 @@ def _ordered(holders: Ints, leader: Ints, present: Ints, is_assigned: Bools) -> 
 
 
 def _moves(
-    partitions: PartitionsToPlace, target: _Target, broken: Sequence[BrokenRule], desired: Desired
+    partitions: PartitionsToPlace,
+    target: _Target,
+    broken: Sequence[BrokenRule],
+    desired: Desired,
+    full: frozenset[int],
 ) -> Iterator[Move]:
+    """Yield the moves; what leaves a broker of `full`, which holds more than a limit allows, is told with its line."""
     why = {finding.topic_partition: (finding.reason, finding.at) for finding in broken}
     balance, present, size = desired.cluster.balance, partitions.replicas[target.rows], partitions.size[target.rows]
-    for_sets = Reason.BALANCE, _asked_at(balance, _FOR_SETS)
+    for_sets = Reason.BALANCE, _asked_at(balance, _FOR_SETS) or desired.cluster.limits.at.get("diskUse")
+    limit_at = desired.cluster.limits.at.get("replicasPerBroker")
     for_leaders = Reason.LEADERS, _asked_at(balance, _FOR_LEADERS)
     kept = is_at(target.replicas, present).sum(axis=1)
     added = (target.replicas >= 0).sum(axis=1) - kept
@@ -213,7 +287,9 @@ def _moves(
     each = zip(target.lists.items(), lists_of(present), *(column.tolist() for column in columns), strict=True)
     for (key, after), before, is_order, copies, one, is_new in each:
         if not is_new:
-            reason, at = why.get(key) or (for_leaders if is_order else for_sets)
+            is_relief = not is_order and not full.isdisjoint(set(before) - set(after))
+            other = for_leaders if is_order else (Reason.BALANCE, limit_at) if is_relief else for_sets
+            reason, at = why.get(key) or other
             yield Move(key, before, after, copies * max(one, 0), reason, at, is_size_known=one >= 0)
 
 

@@ -5,10 +5,11 @@ speaks of topics and brokers. Partitions that follow the same rules are a class,
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reconciler.diff.capacities import capacities
 from reconciler.diff.rules import LEAVING, NO_RACK
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import NONE, Bools, Ints, alike, padded, places_in
@@ -23,15 +24,32 @@ class EligibleBrokers:
 
     ids: tuple[int, ...]  # ascending
     column: Mapping[int, int]  # a broker id's place in the arrays, which have a column for each broker
-    capacity: Ints  # weights as declared: only their proportion counts
+    capacity: Mapping[str, Ints]  # weights by measure, of CAPACITIES: only their proportion counts
+    foreign: Ints  # bytes that others have on a broker's disks, where disks weigh by their size
     rack: Ints  # positions in `racks`
     racks: tuple[str, ...]
+    most: int | None = None  # replicas that a limit allows each, of all topics
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether each broker weighs the same in all measures, by one plain weight."""
+        first = self.capacity["replicas"]
+        return not self.foreign.any() and all((weights == first).all() for weights in self.capacity.values())
 
     def mask(self, broker_ids: Collection[int]) -> Bools:
         """Return which of the brokers are among these."""
         found = np.zeros(len(self.ids), dtype=np.bool_)
         found[[self.column[broker_id] for broker_id in broker_ids if broker_id in self.column]] = True
         return found
+
+    def at(self, brokers: Ints) -> "EligibleBrokers":
+        """Return those in these columns alone, of the same racks."""
+        ids = tuple(self.ids[broker] for broker in brokers.tolist())
+        capacity = {measure: weights[brokers] for measure, weights in self.capacity.items()}
+        column = {broker_id: place for place, broker_id in enumerate(ids)}
+        return replace(
+            self, ids=ids, column=column, capacity=capacity, foreign=self.foreign[brokers], rack=self.rack[brokers]
+        )
 
     def columns(self, broker_ids: Sequence[int] | Ints) -> Ints:
         """Return the column of each broker, -1 for one that does not take part."""
@@ -45,14 +63,20 @@ def eligible_brokers(desired: Desired, observed: Cluster) -> EligibleBrokers:
         for broker_id in sorted(observed.brokers)
         if observed.is_alive(broker_id) and desired.cluster.broker(broker_id).state not in LEAVING
     )
+    found = capacities(desired, observed)
     names = [observed.brokers[broker_id].rack or NO_RACK for broker_id in ids]
     racks = tuple(sorted(set(names)))
     return EligibleBrokers(
         ids=ids,
         column={broker_id: column for column, broker_id in enumerate(ids)},
-        capacity=np.array([desired.cluster.broker(broker_id).capacity for broker_id in ids], dtype=np.int64),
+        capacity={
+            measure: np.array([weights[broker_id] for broker_id in ids], dtype=np.int64)
+            for measure, weights in found.of.items()
+        },
+        foreign=np.array([found.foreign.get(broker_id, 0) for broker_id in ids], dtype=np.int64),
         rack=np.array([racks.index(name) for name in names], dtype=np.int64),
         racks=racks,
+        most=desired.cluster.limits.replicas_per_broker,
     )
 
 
@@ -93,6 +117,11 @@ class PlacementTask:
     def need(self) -> Ints:
         """How many replicas of each partition are to be found."""
         return self.rule_classes.rows.need[self.rule_class]
+
+    @property
+    def most(self) -> Ints | None:
+        """How many of the replicas to be found each broker may get [brokers]; None: any number."""
+        return None if self.eligible.most is None else np.maximum(self.eligible.most - self.base, 0)
 
     def mask(self, columns: Ints) -> Bools:
         """Return [partitions, brokers] which brokers are among these columns [partitions, some]."""
@@ -164,7 +193,6 @@ def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> t
         low=low,
         high=np.minimum(high, room(allowed, eligible.rack, len(eligible.racks))),
         rack=eligible.rack,
-        leading=np.array([choice[3] for choice in choices], dtype=np.bool_).reshape(racked),
         topic=np.zeros(len(first), dtype=np.int64),
     )
     freely, at_need = (
@@ -174,8 +202,8 @@ def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> t
     return rule_class, RuleClasses(rows, freely, at_need)
 
 
-def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[Bools, Ints, Ints, Bools]:
-    """Return who may hold the replicas to be found, the fewest and most of each rack, and the racks that must lead."""
+def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[Bools, Ints, Ints]:
+    """Return who may hold the replicas to be found, and the fewest and most of each rack."""
     rules, fixed = partition.rules, partition.fixed
     may_stay = rules.keepable & frozenset(partition.replicas if partition.need else ())
     may_hold = (rules.receivable | may_stay) - frozenset(fixed)
@@ -195,6 +223,4 @@ def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[
         if np.minimum(places, high).sum() < partition.need or low.sum() > partition.need:
             low, high = 0 * low, 0 * high + partition.need
         low = np.minimum(low, places)
-    wanted = frozenset() if fixed else rules.leader_racks or frozenset()
-    leading = np.array([name in wanted for name in eligible.racks], dtype=np.bool_)
-    return allowed, low, high, leading
+    return allowed, low, high

@@ -4,15 +4,26 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 
 import numpy as np
 
+from reconciler.diff.capacities import foreign_told, weights_told
 from reconciler.diff.rules import NO_RACK, TopicRules, cordoned_by_kafka
 from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Desired, Placement
-from reconciler.model.grounds import UNDECLARED, BrokerGround, Grounds, OtherMove, PlacementGround, Swap, TopicGround
+from reconciler.model.grounds import (
+    UNDECLARED,
+    BrokerGround,
+    Grounds,
+    OtherMove,
+    PlacementGround,
+    RackReplicas,
+    Swap,
+    TopicGround,
+)
 from reconciler.model.move import Move, Reason
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.explain import paired
@@ -44,17 +55,27 @@ def grounds_of(
 def _brokers(desired: Desired, observed: Cluster) -> Mapping[int, BrokerGround]:
     found = {}
     closed = cordoned_by_kafka(desired, observed)
+    weights, foreign = weights_told(desired, observed), foreign_told(desired, observed)
     for broker_id in sorted(observed.brokers):
         declared = desired.cluster.broker(broker_id)
         rack = observed.brokers[broker_id].rack or NO_RACK
         is_alive = observed.is_alive(broker_id)
-        found[broker_id] = BrokerGround(rack, declared.state, declared.capacity, is_alive, broker_id in closed)
+        found[broker_id] = BrokerGround(
+            rack,
+            declared.state,
+            declared.capacity,
+            weights.get(broker_id, {}),
+            foreign.get(broker_id, 0),
+            is_alive=is_alive,
+            is_cordoned=broker_id in closed,
+        )
     return found
 
 
 def _placement(placement: Placement) -> PlacementGround:
     return PlacementGround(
         spread=placement.racks_spread,
+        racks_replicas=tuple(starmap(RackReplicas, placement.racks_replicas)) if placement.racks_replicas else None,
         racks_only=None if placement.racks_only is None else tuple(sorted(placement.racks_only)),
         racks_leader=None if placement.racks_leader is None else tuple(sorted(placement.racks_leader)),
         brokers_only=None if placement.brokers_only is None else tuple(sorted(placement.brokers_only)),
@@ -133,7 +154,6 @@ def _may_swap(task: PlacementTask, number: Ints, source: int, destination: int) 
     allowed: Bools = rows.allowed[rule_class, destination] & (replicas != destination).all(axis=1)
     if rack[source] == rack[destination]:
         return allowed
-    allowed &= ~rows.leading[rule_class].any(axis=1)
     for side, bound in ((source, 1), (destination, -1)):
         count = ((replicas >= 0) & (rack[replicas] == rack[side])).sum(axis=1)
         limit = rows.low[rule_class, rack[side]] if bound > 0 else rows.high[rule_class, rack[side]]

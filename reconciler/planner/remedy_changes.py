@@ -51,7 +51,7 @@ def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
     return [
         *broker_changes(states),
         *_of_placement(concerned, "spread", "racks.spread", "racks.spread is prefer, not strict", prefer),
-        *_naming(concerned, "leader racks", "racks.leader", known),
+        *_of_placement(concerned, "spread", "racks.replicas", "racks.replicas is left out", lambda _: None),
         *_naming(concerned, "brokers", "brokers.only", brokers),
         *_naming(concerned, "brokers", "brokers.except", brokers),
         *_naming(concerned, "racks", "racks.only", known),
@@ -113,7 +113,9 @@ def factor_changes(states: States, concerned: Mapping[str, DesiredTopic]) -> Ite
     def lowered(topic: DesiredTopic) -> DesiredTopic:
         return replace(topic, replication_factor=wanted(topic) - 1)
 
-    if all(wanted(topic) > max(1, _min_isr(states, topic)) for topic in concerned.values()):
+    # Replicas by rack say how many there are: another factor alone would contradict them.
+    is_by_rack = any(topic.placement.racks_replicas for topic in concerned.values())
+    if not is_by_rack and all(wanted(topic) > max(1, _min_isr(states, topic)) for topic in concerned.values()):
         yield from _of_topics(concerned, "factor", "replicationFactor", words, lowered)
 
 

@@ -9,10 +9,10 @@ from itertools import chain
 
 import numpy as np
 
-from reconciler.model.columns import Ints
+from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel, Proof
-from reconciler.planner.costs import Cost, copies, no_cost, turns
+from reconciler.planner.costs import Cost, Wanted, copies, no_cost, seats, turns
 from reconciler.planner.objectives import (
     CountTargets,
     asked_of_replicas,
@@ -76,7 +76,7 @@ def _balanced(task: PlacementTask, balance: Balance) -> tuple[Standing, list[Pri
     group = _alike_topics(task, picked.topic, rule_of, count) if has_cells else np.zeros(1, dtype=np.int64)
     alike, of_class, _ = classes(rules, rule_of, group[picked.topic])
     by_class = one_a_class(alike, np.bincount(of_class, weights=count).astype(np.int64))
-    choices = free_choices(by_class, int(group.max()) + 1 if has_cells else 0)
+    choices = free_choices(by_class, int(group.max()) + 1 if has_cells else 0, task.most)
     standing = Standing.of(by_class, choices, np.arange(len(by_class.count)), len(by_class.count))
     levels = []
     for objective, each in asked:
@@ -103,16 +103,41 @@ def _alike_topics(task: PlacementTask, topic: Ints, rule: Ints, count: Ints) -> 
 def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Cost | CountTargets]]:
     """Yield what decides between equals, in the contract's order: a better balance, leaders kept, turns.
 
-    What is proved has a name.
+    What is proved has a name. A replica in a rack that is to lead comes first, as nothing is copied for it later.
     """
+    classes_led = (task.rule_classes.leadable != task.rule_classes.leadable_at_need).any(axis=1)
+    is_led = classes_led[task.rule_class] & (task.need > 0)
+    if is_led.any():
+        yield "", _in_leader_racks(task, is_led)
     if not isinstance(balance.replicas, Even):
-        yield "evenness", CountTargets(task.base, task.eligible.capacity)
+        capacity = task.eligible.capacity["replicas"]
+        yield "" if is_led.any() else "evenness", CountTargets(task.base, capacity)
     # The fewest replicas out of sync stay: a move ends only once all that stay are in sync.
     if task.partitions.lagging:
         yield "", _lagging_kept(task)
     yield "", _leaders_kept(task)
     if task.is_new.any():
         yield "", replace(no_cost(task.replicas), turns=turns(task.partitions, task.eligible))
+
+
+def _in_leader_racks(task: PlacementTask, is_led: Bools) -> Cost:
+    """Return a gain for one replica in a rack that is to lead: the first that is there, else one in a rack in turn."""
+    rows, rack, rule_class = task.rule_classes.rows, task.eligible.rack, task.rule_class
+    leads = (task.replicas >= 0) & task.rule_classes.leadable[rule_class[:, None], task.replicas] & is_led[:, None]
+    at = np.where(leads & (np.cumsum(leads, axis=1) == 1), -1, 0)
+    wanted = Wanted(rack, np.full(len(is_led), NONE, dtype=np.int64))
+    lacks = is_led & ~leads.any(axis=1)
+    for one in np.unique(rule_class[lacks]).tolist():
+        allowed, leadable = rows.allowed[one], task.rule_classes.leadable[one]
+        may = np.flatnonzero(allowed & leadable & (rows.high[one, rack] > 0))
+        # Where a rack may hold several, one replica there is enough; where it has others too, one of these is none.
+        is_wide = (rows.high[one] > 1) | np.isin(np.arange(wanted.racks), rack[allowed & ~leadable])
+        if len(may) and not ((rows.low[one] > 0) & ~is_wide)[rack[may]].any():
+            may = may[np.lexsort((rack[may], seats(rack)[may]))]
+            mine = np.flatnonzero(lacks & (rule_class == one))
+            broker = may[task.partitions.number[mine] % len(may)]
+            wanted.number[mine] = np.where(is_wide[rack[broker]], wanted.racks + broker, rack[broker])
+    return Cost(np.zeros(len(at), dtype=np.int64), at, wanted)
 
 
 def _lagging_kept(task: PlacementTask) -> Cost:

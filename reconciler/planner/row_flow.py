@@ -1,6 +1,6 @@
 """Solves the flow of an objective over some rows: arcs of what they may choose, the network, and who then holds what.
 
-    rows -> (leading racks ->) racks -> brokers, or what each topic has there -> sink
+    rows -> racks -> brokers, or what each topic has there -> sink
 
 Brokers that are alike to a row cost it the same, so it reaches those of a rack through one node, the pool that rows of
 its kind share; what a pool gives is dealt out afterwards. Every rule that a flow can keep is a bound on an arc.
@@ -140,12 +140,11 @@ def _reached(goal: Goal, active: Ints, some: Ints) -> tuple[Ints, Ints, Ints]:
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """The nodes after the rows: leading racks, racks, pools, cells (or brokers), brokers, and the sink, which is last.
+    """The nodes after the rows: racks, pools, cells (or brokers), brokers, and the sink, which is last.
 
-    A row without leading racks, and a rack that no arc reaches, has the number -1.
+    A rack that no arc reaches has the number -1.
     """
 
-    group: Ints  # [rows]
     rack: Ints  # [rows, racks]
     first_pool: int
     first_place: int
@@ -156,28 +155,21 @@ class _Nodes:
     def of(cls, goal: Goal, arcs: _Arcs, bounds: Bounds) -> "_Nodes":
         """Return the numbering; a single rack needs no node."""
         n, racks = bounds.low.shape
-        has_group = bounds.leading.any(axis=1) & (racks > 1)
         is_used = np.zeros((n, racks), dtype=np.bool_)
         is_used[arcs.row, arcs.rack] = racks > 1
-        group = np.where(has_group, n + np.cumsum(has_group) - 1, -1)
-        first_rack = n + int(has_group.sum())
-        rack = np.where(is_used, first_rack + np.cumsum(is_used).reshape(is_used.shape) - 1, -1)
-        first_pool = first_rack + int(is_used.sum())
+        rack = np.where(is_used, n + np.cumsum(is_used).reshape(is_used.shape) - 1, -1)
+        first_pool = n + int(is_used.sum())
         first_place = first_pool + arcs.pools
         first_broker = first_place + len(goal.choices.cell_low)
-        return cls(group, rack, first_pool, first_place, first_broker, first_broker + goal.demand.rules.brokers)
+        return cls(rack, first_pool, first_place, first_broker, first_broker + goal.demand.rules.brokers)
 
 
 def _racks(nodes: _Nodes, arcs: _Arcs, bounds: Bounds, count: Ints) -> Iterator[Layer]:
-    """Yield the arcs from rows to places: what each rack takes is bound, and what leading racks take together."""
+    """Yield the arcs from rows to places: what each rack takes is bound."""
     if bounds.low.shape[1] > 1:
-        led = np.flatnonzero(nodes.group >= 0)
-        least, most = count[led] * bounds.least_leading[led], count[led] * bounds.most_leading[led]
-        yield led, nodes.group[led], least, most, 0 * led
         row, rack = np.nonzero(nodes.rack >= 0)
-        tail = np.where(bounds.leading[row, rack], nodes.group[row], row)
         yield (
-            tail,
+            row,
             nodes.rack[row, rack],
             count[row] * bounds.low[row, rack],
             count[row] * bounds.high[row, rack],

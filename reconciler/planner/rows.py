@@ -22,8 +22,7 @@ class Rows:
 
     `need` [n]: replicas of one partition. `allowed` [n, brokers]: who may hold one. `low`, `high` [n, racks]: the
     fewest and most replicas of one partition in a rack; `high` is no more than the rack's allowed brokers. `rack`
-    [brokers]: the rack of each broker. `leading` [n, racks]: racks that together must hold at least one replica; all
-    false where none must. `topic` [n]: the number of its topic, where topics are balanced.
+    [brokers]: the rack of each broker. `topic` [n]: the number of its topic, where topics are balanced.
     """
 
     need: Ints
@@ -31,7 +30,6 @@ class Rows:
     low: Ints
     high: Ints
     rack: Ints
-    leading: Bools
     topic: Ints
 
     @property
@@ -47,7 +45,6 @@ class Rows:
             self.low[index],
             self.high[index],
             self.rack,
-            self.leading[index],
             self.topic[index],
         )
 
@@ -147,16 +144,15 @@ class Choices:
 
     States are -1 for what is barred or left, 1 for what is taken, 0 for what is free: `kinds` [kinds, brokers] those of
     brokers that a row does not name, by the row's `kind` [n], `named` [n, some] those of brokers that it names.
-    `racks` [n, racks] and `leading` [n] are -1 where held at the lower bound, 1 at the upper. `low`, `high` [brokers]:
-    bounds of what each broker gets in all; `cell_low`, `cell_high` [topics * brokers]: the same for each topic's part
-    of it, empty where topics are not balanced.
+    `racks` [n, racks] are -1 where held at the lower bound, 1 at the upper. `low`, `high` [brokers]: bounds of what
+    each broker gets in all; `cell_low`, `cell_high` [topics * brokers]: the same for each topic's part of it, empty
+    where topics are not balanced.
     """
 
     kind: Ints
     kinds: States
     named: States
     racks: States
-    leading: States
     low: Ints
     high: Ints
     cell_low: Ints
@@ -207,7 +203,6 @@ class Choices:
             kinds=self.kinds[is_used],
             named=rows_at(self.named, index),
             racks=self.racks[index],
-            leading=self.leading[index],
         )
 
     def reached(self, demand: Demand) -> Bools:
@@ -228,17 +223,20 @@ class Choices:
         kind, times = self.kind[of_class], np.bincount(group)[:, None]
         low, high = ((each.reshape(-1, brokers) // times)[group].ravel() for each in (self.cell_low, self.cell_high))
         left = replace(self, kind=np.arange(len(kind)), kinds=self.kinds[kind], cell_low=low, cell_high=high)
-        return replace(left, racks=self.racks[of_class], leading=self.leading[of_class])
+        return replace(left, racks=self.racks[of_class])
 
     def spread(self, of_row: Ints, named: Ints) -> "Choices":
         """Return the choices of rows that are of these classes and name these brokers."""
         kind = self.kind[of_row]
         states = np.where(named >= 0, self.kinds[kind[:, None], named], np.int8(-1))
-        return replace(self, kind=kind, named=states, racks=self.racks[of_row], leading=self.leading[of_row])
+        return replace(self, kind=kind, named=states, racks=self.racks[of_row])
 
 
-def free_choices(demand: Demand, topics: int = 0) -> Choices:
-    """Return choices with nothing decided; with `topics`, so many are counted broker by broker."""
+def free_choices(demand: Demand, topics: int = 0, most: Ints | None = None) -> Choices:
+    """Return choices with nothing decided; with `topics`, so many are counted broker by broker.
+
+    `most` [brokers]: what each may get in all.
+    """
     rules, named, total = demand.rules, demand.named, demand.total
     brokers, cells = rules.brokers, topics * rules.brokers
     may_hold = rules.allowed[demand.rule[:, None], named] & (named >= 0)
@@ -247,9 +245,8 @@ def free_choices(demand: Demand, topics: int = 0) -> Choices:
         kinds=np.where(rules.allowed, np.int8(0), np.int8(-1)),
         named=np.where(may_hold, np.int8(0), np.int8(-1)),
         racks=np.zeros((len(named), rules.low.shape[1]), dtype=np.int8),
-        leading=np.zeros(len(named), dtype=np.int8),
         low=np.zeros(brokers, dtype=np.int64),
-        high=np.full(brokers, total, dtype=np.int64),
+        high=np.full(brokers, total, dtype=np.int64) if most is None else np.minimum(most, total),
         cell_low=np.zeros(cells, dtype=np.int64),
         cell_high=np.full(cells, total, dtype=np.int64),
     )

@@ -69,23 +69,32 @@ def with_rates(
     observed: Cluster,
     target: Target,
     load_of: Mapping[TopicPartition, tuple[int, int, int]],
+    *,
+    has_leader_in: bool,
 ) -> tuple[Shares, Shares]:
     """Return the shares with rates in bytes a second, those of the partitions in `target` where they will be.
 
     `load_of` has disk bytes, bytes in and bytes out a second. Topics that are deleted, of which nothing is carried, are
-    left out of both.
+    left out of both. `has_leader_in`: what leaders take in is told too.
     """
 
     def added(to: Shares, lists: Iterable[tuple[TopicPartition, tuple[int, ...]]]) -> Shares:
         taken: Counter[int] = Counter()
         sent: Counter[int] = Counter()
+        led: Counter[int] = Counter()
         for key, replicas in lists:
             _, bytes_in, bytes_out = load_of[key]
             taken.update(dict.fromkeys(replicas, bytes_in))
             # The leader sends to its consumers, and all that it takes in to each of the others.
             sent.update(dict.fromkeys(replicas[:1], bytes_out + (len(replicas) - 1) * bytes_in))
+            led.update(dict.fromkeys(replicas[:1], bytes_in))
         return {
-            broker_id: replace(share, bytes_in_per_second=taken[broker_id], bytes_out_per_second=sent[broker_id])
+            broker_id: replace(
+                share,
+                bytes_in_per_second=taken[broker_id],
+                bytes_out_per_second=sent[broker_id],
+                leader_bytes_in_per_second=led[broker_id] if has_leader_in else None,
+            )
             for broker_id, share in to.items()
         }
 

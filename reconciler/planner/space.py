@@ -12,15 +12,19 @@ leaves is free once its step has ended.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from ortools.sat.python import cp_model
 
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.columns import NONE, Bools, Ints
-from reconciler.model.desired import Balance, Off
-from reconciler.model.disk_space import Space, bytes_held, capacity
+from reconciler.model.desired import Balance, DesiredCluster, Off
+from reconciler.model.disk_space import NO_SPACE, Space, bytes_held
+from reconciler.model.plan import BYTES
+from reconciler.model.problem import Problem, Severity
 from reconciler.model.table_maker import table_of
+from reconciler.model.words import size
 from reconciler.planner.cheapest_sets import LARGEST, bounds_of
 from reconciler.planner.costs import Cost, is_at
 from reconciler.planner.objectives import CountTargets, asked_of_replicas, weights
@@ -30,6 +34,8 @@ from reconciler.planner.rows import Standing
 
 MOST_CHOICES = 40_000
 """Choices of one search: where there are more, the rows that matter to crowded disks are looked at alone."""
+MOST_CELLS = 3_000_000
+"""Partitions times brokers: up to so many, `load_balance` searches where no flow is near."""
 STEPS, MOST_IN_STEPS = 4, 1_000
 """So many steps are told apart for tight disks, where there are no more choices than that; else one."""
 EFFORT = 10.0
@@ -48,6 +54,7 @@ class Disks:
     allowed: Ints  # [disks]: bytes
     is_open: Bools  # [disks]: whether new replicas may go there
     is_tight: Bools  # [disks]: whether they are looked at in each step, and not in the end alone
+    is_spared: Bools  # [disks]: whether they may stay as full as they are; then nothing comes
     topic: Ints  # [partitions]
     present: Ints  # [partitions, width]: the columns of the present replicas
     fixed: Ints  # [partitions, some]: those that are decided
@@ -66,14 +73,14 @@ class Disks:
         np.add.at(free, self.lies[is_left], self.own[is_left])
         row, seat = np.nonzero((table >= 0) & ~is_at(table, self.present))
         columns = table[row, seat]
-        found = {*self.broker[free < 0].tolist()}
+        found = {*self.broker[(free < 0) & ~self.is_spared].tolist()}
         for column in np.unique(columns).tolist():
             left = free[(self.broker == column) & self.is_open].tolist()
             sizes = np.sort(self.arriving[row[columns == column]])[::-1].tolist()
-            for size in sizes if left else ():
+            for each in sizes if left else ():
                 emptiest = left.index(max(left))
-                left[emptiest] -= size
-            if left and min(left) < 0:
+                left[emptiest] -= each
+            if min(left, default=-1) < 0 and column in self.broker:
                 found.add(column)
         return np.array(sorted(found), dtype=np.int64)
 
@@ -101,8 +108,12 @@ def disks_of(task: PlacementTask, observed: Cluster, space: Space) -> Disks:
     ]
     broker, used, allowed = (np.array([each[part] for each in found], dtype=np.int64) for part in (0, 2, 3))
     is_open, is_tight = (np.array([each[part] for each in found], dtype=np.bool_) for part in (4, 5))
+    is_spared = (used > allowed) & space.is_sparing
     own, lies = _lying(task, observed, {each[:2]: place for place, each in enumerate(found)})
-    return Disks(broker, used, allowed, is_open, is_tight, task.topic, task.replicas, task.fixed, task.size, own, lies)
+    is_open &= ~is_spared
+    return Disks(
+        broker, used, allowed, is_open, is_tight, is_spared, task.topic, task.replicas, task.fixed, task.size, own, lies
+    )
 
 
 def _lying(task: PlacementTask, observed: Cluster, disk_of: Mapping[tuple[int, str | None], int]) -> tuple[Ints, Ints]:
@@ -134,34 +145,74 @@ def _disks(broker: Broker, held: int | None) -> Iterator[tuple[str | None, int, 
         for one in dirs:
             total = one.total_bytes or 0
             yield one.path, max(0, total - (one.usable_bytes or 0)), total, not is_any_open or one.path not in closed
-    elif held is not None and (size := capacity(broker)) is not None:
+    elif held is not None and (size := broker.total_bytes) is not None:
         yield None, held, size, True
 
 
-def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: Disks) -> ReplicaSets | None:
+@dataclass(frozen=True, slots=True)
+class Roomy:
+    """What was found. `sets` is None where nothing that is as near to the wishes was.
+
+    `is_exact`: all placements were searched, so none is better. `is_yielding`: the balance of replicas is not reached.
+    """
+
+    sets: ReplicaSets | None
+    is_exact: bool = True
+    is_yielding: bool = False
+
+    def told(self, desired: DesiredCluster) -> Iterator[Problem]:
+        """Yield what disks ask for beside what counts would."""
+        at, balance = desired.limits.at.get("diskUse"), desired.balance
+        found = "all placements were searched" if self.is_exact else "those that matter were searched, not all"
+        if self.sets is None:
+            if self.is_exact:
+                message = f"no placement that keeps the rules keeps limits.diskUse: {found}"
+                yield Problem(NO_SPACE, message, at, Severity.WARNING)
+            return
+        proof, words = self.sets.proof, []
+        if self.is_yielding:
+            word = "replicas" if not isinstance(balance.replicas, Off) else "topics"
+            words.append(f"balance.{word} stays as near to what is asked for as it lets it")
+        if proof.value > proof.lower_bound:
+            more = proof.value - proof.lower_bound
+            words.append(f"{size(more) if proof.objective == BYTES else more} more of {proof.objective} are copied")
+        if words:
+            message = f"limits.diskUse: {' and '.join(words)} than without that limit; {found}"
+            yield Problem("KR848", message, at, Severity.WARNING)
+
+
+def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: Disks) -> Roomy:
     """Return the sets as they are where they fit the disks, others as good, or those that copy the least more.
 
     Where nothing that is as balanced fits, the balance yields: it is as near as disks allow, and its levels are not in
-    the proof. None where nothing was found.
+    the proof. Nothing is returned where the search of `load_balance` is the better one for that.
     """
     crowded = disks.crowded(sets.held)
     if not len(crowded) and not disks.is_tight.any():
-        return sets
+        return Roomy(sets)
     crowded = np.union1d(crowded, disks.broker[disks.is_tight])
     levels = sets.proof.levels
     first = len(levels) - len(sets.faces)
     for many in range(len(sets.faces), 0, -1):
-        held = _nearest(disks, sets.faces[many - 1], sets.held, crowded)
-        if held is not None:
-            return replace(sets, held=held, proof=replace(sets.proof, levels=levels[: first + many]))
+        found = _nearest(disks, sets.faces[many - 1], sets.held, crowded)
+        if found.table is not None:
+            proof = replace(sets.proof, levels=levels[: first + many])
+            return Roomy(replace(sets, held=found.table, proof=proof))
     costs = [cost for _, cost in copied(task)]
-    held = _nearest(disks, sets.balanced, sets.held, crowded, costs)
-    if held is not None or not first:
-        return None if held is None else _dearer(sets, first, held, costs[0].of(disks.present, held))
+    found = _nearest(disks, sets.balanced, sets.held, crowded, costs)
+    if found.table is not None:
+        value = costs[0].of(disks.present, found.table)
+        return Roomy(_dearer(sets, first, found.table, value), found.is_exact)
+    cells = len(sets.held) * len(task.eligible.ids)
+    if not first or MOST_CHOICES < cells <= MOST_CELLS:
+        return Roomy(None, found.is_exact and not first)
     unbalanced = place_replicas(task, replace(balance, replicas=Off(), topics=Off()))
     targets = [each for _, each in asked_of_replicas(task, balance)]
-    held = _nearest(disks, unbalanced.balanced, sets.held, crowded, [*targets, *costs])
-    return None if held is None else _dearer(unbalanced, 0, held, costs[0].of(disks.present, held))
+    found = _nearest(disks, unbalanced.balanced, sets.held, crowded, [*targets, *costs])
+    if found.table is None:
+        return Roomy(None, found.is_exact)
+    value = costs[0].of(disks.present, found.table)
+    return Roomy(_dearer(unbalanced, 0, found.table, value), found.is_exact, is_yielding=True)
 
 
 def _dearer(sets: ReplicaSets, first: int, held: Ints, value: int) -> ReplicaSets:
@@ -170,20 +221,29 @@ def _dearer(sets: ReplicaSets, first: int, held: Ints, value: int) -> ReplicaSet
     return replace(sets, held=held, proof=replace(sets.proof, value=value, levels=levels))
 
 
+class _Found(NamedTuple):
+    """A table, None where none was found, and whether all of them were searched."""
+
+    table: Ints | None
+    is_exact: bool
+
+
 def _nearest(
     disks: Disks, face: Standing | None, table: Ints, crowded: Ints, goals: Sequence[Cost | CountTargets] = ()
-) -> Ints | None:
-    """Return of what the face allows within the disks the best, of these the nearest to a table; None: none is."""
-    if face is None:
-        return None
-    free = _free(face)
-    if free.sum() > MOST_CHOICES:
+) -> _Found:
+    """Return of what the face allows within the disks the best, of these the nearest to a table."""
+    free = np.zeros((0, 0), dtype=np.bool_) if face is None else _free(face)
+    if face is None or not free.any():
+        return _Found(None, is_exact=True)
+    is_whole = bool(free.sum() <= MOST_CHOICES)
+    if not is_whole:
         table = _traded(disks, face, free, table)
         crowded = np.union1d(disks.crowded(table), disks.broker[disks.is_tight])
-        if not len(crowded):
-            return table
+        if not len(crowded) and not goals:
+            return _Found(table, is_exact=False)
         free = _that_matter(disks, face, free, table, crowded)
-    return _Search(disks, face, free, table).found(goals) if free.any() else None
+    found = _Search(disks, face, free, table).found(goals)
+    return found if is_whole else _Found(found.table, is_exact=False)
 
 
 def _free(face: Standing) -> Bools:
@@ -212,12 +272,8 @@ def _traded(disks: Disks, face: Standing, free: Bools, table: Ints) -> Ints:
             if left[broker] >= 0:
                 break
             other = where
-            is_fine = (
-                np.asarray(rack[other] == rack[broker])
-                & (other != broker)
-                & free[row, broker]
-                & free[row[large], other]
-            )
+            is_fine = np.asarray(rack[other] == rack[broker]) & (other != broker)
+            is_fine &= free[row, broker] & free[row[large], other]
             is_fine &= (size < size[large]) & (left[other] >= size[large] - size)
             is_fine &= ~(table[number[row]] == broker).any(axis=1) & ~np.isin(other, table[number[row[large]]])
             small = np.flatnonzero(is_fine)
@@ -275,21 +331,23 @@ class _Search:
         self._keep_counts()
         self._keep_disks()
 
-    def found(self, goals: Sequence[Cost | CountTargets]) -> Ints | None:
-        """Return the table that is best in these, one after another, of these the nearest; None where nothing fits."""
+    def found(self, goals: Sequence[Cost | CountTargets]) -> _Found:
+        """Return the table that is best in these, one after another, of these the nearest."""
         solver: cp_model.CpSolver | None = None
+        is_exact = True
         for each in (*map(self._priced, goals), self._change()):
             self._model.clear_hints()
             for (row, column), take in self._takes.items():
                 hint = bool(self._now[row, column]) if solver is None else solver.boolean_value(take)
                 self._model.add_hint(take, hint)
             self._model.minimize(each)
-            found = _solved(self._model)
-            if found is None:
+            status, found = _solved(self._model)
+            if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+                is_exact &= status == cp_model.INFEASIBLE
                 break
-            solver = found
+            solver, is_exact = found, is_exact and status == cp_model.OPTIMAL
             self._model.add(each <= round(found.objective_value))
-        return None if solver is None else self._chosen(solver)
+        return _Found(None if solver is None else self._chosen(solver), is_exact)
 
     def _chosen(self, solver: cp_model.CpSolver) -> Ints:
         now, table = self._now.copy(), self._table.copy()
@@ -357,11 +415,6 @@ class _Search:
             for rack, already in enumerate(taken):
                 some = [take for column, take in takes if racks[column] == rack]
                 self._between(some, int(bounds.low[place, rack]) - already, int(bounds.high[place, rack]) - already)
-            if bounds.leading[place].any():
-                some = [take for column, take in takes if bounds.leading[place, racks[column]]]
-                already = sum(many for rack, many in enumerate(taken) if bounds.leading[place, rack])
-                least, most = int(bounds.least_leading[place]), int(bounds.most_leading[place])
-                self._between(some, least - already, most - already)
 
     def _keep_counts(self) -> None:
         """Brokers, and topics' parts of them, have as many replicas as all optima give them."""
@@ -403,7 +456,7 @@ class _Search:
 
         for disk, (used, allowed) in enumerate(zip(disks.used.tolist(), disks.allowed.tolist(), strict=True)):
             arriving, leaving = ([each for each in some if each[0] == disk] for some in (comes, goes))
-            if not arriving and (not leaving or used <= allowed):
+            if not arriving and (not leaving or used <= allowed or disks.is_spared[disk]):
                 continue
             for step in (*(range(1, steps + 1) if disks.is_tight[disk] else ()), steps + 1):
                 # Over its share from the begin, a disk takes nothing in before it is below it.
@@ -426,7 +479,11 @@ class _Search:
         places = [np.flatnonzero((disks.broker == one) & disks.is_open).tolist() for one in range(self._free.shape[1])]
         for row, column, take in self._everyone():
             size, some = int(disks.arriving[row]), places[column]
-            if (disks.present[row] == column).any() or not size or not some:
+            if (disks.present[row] == column).any() or not size:
+                continue
+            if not some and column in disks.broker and not isinstance(take, int):
+                self._model.add(take == 0)
+            if not some:
                 continue
             parts = [take] if len(some) == 1 else [self._model.new_bool_var("") for _ in some]
             if len(some) > 1:
@@ -464,8 +521,8 @@ class _Search:
             self._model.add_linear_constraint(sum(some), low, high)
 
 
-def _solved(model: cp_model.CpModel) -> cp_model.CpSolver | None:
-    """Return the solver with the best solution found, None where there is none or none was found.
+def _solved(model: cp_model.CpModel) -> tuple[cp_model.CpSolverStatus, cp_model.CpSolver]:
+    """Return how it ended, and the solver with the best solution found.
 
     One worker, a fixed seed and a limit in steps: each machine finds the same.
     """
@@ -473,5 +530,4 @@ def _solved(model: cp_model.CpModel) -> cp_model.CpSolver | None:
     solver.parameters.num_workers = 1
     solver.parameters.random_seed = 1
     solver.parameters.max_deterministic_time = EFFORT
-    status = solver.solve(model)
-    return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None
+    return solver.solve(model), solver

@@ -53,9 +53,7 @@ def _present(goal: Goal) -> Ints:
     bounds, is_there = bounds_of(demand, goal.choices, np.arange(len(table))), states >= 0
     racks = range(bounds.low.shape[1])
     held = np.column_stack([(is_there & (demand.rules.rack[named] == rack)).sum(axis=1) for rack in racks])
-    led = np.where(bounds.leading, held, 0).sum(axis=1)
     is_legal: Bools = (is_there.sum(axis=1) == bounds.need) & ((bounds.low <= held) & (held <= bounds.high)).all(axis=1)
-    is_legal &= (led >= bounds.least_leading) & (led <= bounds.most_leading)
     is_legal &= goal.choices.many(demand, 1) == (states > 0).sum(axis=1)
     row, seat = np.nonzero(is_there & is_legal[:, None])
     table[row, place_among_equals(row)] = named[row, seat]
@@ -132,11 +130,8 @@ def _alike(goal: Goal, index: Ints, held: Ints, is_kept: Bools) -> tuple[Demand,
     kept = np.zeros_like(bounds.low)
     row, seat = np.nonzero(is_kept)
     np.add.at(kept, (row, rack[held[row, seat]]), 1)
-    led = np.where(bounds.leading, kept, 0).sum(axis=1)
-    is_led = bounds.leading & (led > 0)[:, None]
-    high = np.where(is_led & (led >= bounds.most_leading)[:, None], 0, bounds.high - kept)
     kind, rule = choices.kind[index], demand.rule[index]
-    columns = [kind, rule, choices.leading[index], *choices.racks[index].T, *kept.T]
+    columns = [kind, rule, *choices.racks[index].T, *kept.T]
     first, of_row = alike(columns)
     order = np.lexsort([column[first] for column in reversed(columns)])
     first, of_row = first[order], np.argsort(order)[of_row]
@@ -145,23 +140,21 @@ def _alike(goal: Goal, index: Ints, held: Ints, is_kept: Bools) -> tuple[Demand,
         need=((held >= 0) & ~is_kept).sum(axis=1)[first],
         allowed=allowed,
         low=np.maximum(bounds.low - kept, 0)[first],
-        high=np.minimum(high[first], room(allowed, rack, kept.shape[1])),
+        high=np.minimum((bounds.high - kept)[first], room(allowed, rack, kept.shape[1])),
         rack=rack,
-        leading=(bounds.leading & ~is_led)[first],
         topic=demand.rules.topic[rule[first]],
     )
     group = one_a_class(rules, np.bincount(of_row))
-    left = replace(free_choices(group), cell_low=choices.cell_low, cell_high=choices.cell_high)
-    return group, replace(left, leading=choices.leading[index[first]]), of_row
+    return group, replace(free_choices(group), cell_low=choices.cell_low, cell_high=choices.cell_high), of_row
 
 
 def _dealt_to_rows(goal: Goal, placed: Placed, of_row: Ints, named: Ints) -> tuple[Ints, Ints, Ints]:
     """Return rows of these classes and their brokers, by what each class gets; and rows for which none was found."""
     rules, racks = goal.demand.rules, goal.demand.rules.low.shape[1]
     rack = rules.rack[placed.broker]
-    # One after the other in turns, rack by rack, those that must lead first: so each row gets of a rack, and of those
-    # that lead, the whole number below or above the mean, which the bounds allow.
-    order = np.lexsort((placed.broker, rack, ~rules.leading[placed.row, rack], placed.row))
+    # One after the other in turns, rack by rack: so each row gets of a rack the whole number below or above the mean,
+    # which the bounds allow.
+    order = np.lexsort((placed.broker, rack, placed.row))
     group, rack, units = placed.row[order], rack[order], placed.units[order]
     slot_group, slot_rack = np.repeat(group, units), np.repeat(rack, units)
     size = np.bincount(of_row)

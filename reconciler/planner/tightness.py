@@ -27,11 +27,11 @@ def tightness_warnings(balance: Balance, task: PlacementTask, held: Ints, leader
     if not task.partitions:
         return
     counts = task.base + np.bincount(held[held >= 0], minlength=len(eligible.ids))
-    if not _is_reached(counts, eligible.capacity, balance.replicas):
+    if not _is_reached(counts, eligible.capacity["replicas"], balance.replicas):
         message = f"replicas per broker end at {_span(counts)}: {_forbidding(task)}"
         yield Problem("KR803", message, balance.at.get("replicas"), Severity.WARNING)
     leading = task.led + np.bincount(leader, minlength=len(eligible.ids))
-    if not _is_reached(leading, eligible.capacity, balance.leaders):
+    if not _is_reached(leading, eligible.capacity["leaders"], balance.leaders):
         message = f"preferred leaders per broker end at {_span(leading)}: the replicas' places allow no better"
         yield Problem("KR804", message, balance.at.get("leaders"), Severity.WARNING)
     if not isinstance(balance.topics, Off):
@@ -45,7 +45,7 @@ def _uneven_topics(balance: Balance, task: PlacementTask, held: Ints) -> Iterato
     np.add.at(count, (task.topic[row], held[row, place]), 1)
     uneven = []
     for number, may_hold in enumerate(eligible_by_topic(task)):
-        counts, capacity = count[number, may_hold], task.eligible.capacity[may_hold]
+        counts, capacity = count[number, may_hold], task.eligible.capacity["replicas"][may_hold]
         if not _is_reached(counts, capacity, balance.topics):
             uneven.append((int(counts.max()), -(-int(counts.sum()) // len(counts)), task.topics[number]))
     if uneven:
@@ -72,15 +72,16 @@ def _forbidding(task: PlacementTask) -> str:
         picked,
         low=np.zeros_like(picked.low),
         high=np.broadcast_to(picked.need[:, None], picked.high.shape),
-        leading=np.zeros_like(picked.leading),
     )
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
-    targets = CountTargets(task.base, task.eligible.capacity)
+    targets = CountTargets(task.base, task.eligible.capacity["replicas"])
 
-    def unevenness(rules: Rows) -> int:
-        return targets.imbalance(evened_by_class(rules, count, targets))
+    def unevenness(rules: Rows, most: Ints | None = task.most) -> int:
+        return targets.imbalance(evened_by_class(rules, count, targets, most))
 
     now = unevenness(picked)
+    if task.most is not None and unevenness(picked, None) < now:
+        return "limits.replicasPerBroker forbids more"
     if unevenness(without_racks) < now:
         return "placement.racks forbids more" if _is_spread_asked_for(task) else UNWRITTEN_SPREAD
     if unevenness(without_brokers) < now:
@@ -91,7 +92,7 @@ def _forbidding(task: PlacementTask) -> str:
 def _is_spread_asked_for(task: PlacementTask) -> bool:
     """Whether a topic's documents write a rule of racks that can bind, beside the spread of what nobody wrote."""
     placements = (rules.declared.placement for rules in task.partitions.rules if rules.declared is not None)
-    return any(each.racks_spread not in {None, Spread.IGNORE} or each.racks_leader for each in placements)
+    return any(each.racks_replicas or each.racks_spread not in {None, Spread.IGNORE} for each in placements)
 
 
 def _span(counts: Ints) -> str:

@@ -10,14 +10,15 @@ is as good then takes only sets and counts that are cheapest at these prices: th
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from reconciler.model.desired import Balance, BalanceTarget, Off
+from reconciler.model.desired import Balance, BalanceTarget, Off, Within
 from reconciler.model.plan import PriceLevel
 from reconciler.proof.basics import Bools, Ints, NotProved, whole_numbers
 from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_leaders, cheapest_sets, price_row
-from reconciler.proof.counts import Box, CountCost, Free, count_cost_of, squares_of
+from reconciler.proof.counts import Banded, Box, CountCost, Free, count_cost_of, squares_of
 from reconciler.proof.demands import NOBODY, Demands
 from reconciler.proof.reached import Reached
 
@@ -38,6 +39,14 @@ class Holdings:
     open: Ints
     final: Ints
     weighed: Bools
+    limit: int | None = None  # the most of a broker, unless what is settled there is more already
+
+    @property
+    def box(self) -> Box:
+        """The counts that brokers may end with [brokers]."""
+        low = self.settled.astype(object).sum(axis=0)
+        high = low + int(self.open.sum())
+        return Box(low, high if self.limit is None else np.maximum(low, np.minimum(high, self.limit)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +68,13 @@ def replica_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[
     forced = [len(set(each.replicas).difference(each.now)) for each in assigned]
     forced_bytes = sum(copies * (each.size or 0) for copies, each in zip(forced, assigned, strict=True))
     holdings = _replica_holdings(demands, end)
+    _refuse_crowded(demands, holdings)
     none = np.zeros_like(is_copied)
-    measures = _balances(holdings, demands, (balance.replicas, balance.topics), (REPLICAS_BALANCE, TOPICS_BALANCE))
+    capacity, targets = demands.brokers.capacity.replicas, (balance.replicas, balance.topics)
+    measures = _balances(holdings, demands, capacity, targets, (REPLICAS_BALANCE, TOPICS_BALANCE))
     measures[BYTES] = Measure(sizes * is_copied, Free(), Free(), forced_bytes, end.bytes)
     measures[COPIES] = Measure(is_copied, Free(), Free(), sum(forced), end.copies)
-    squares = squares_of(demands.brokers.capacity)
+    squares = squares_of(demands.brokers.capacity.replicas)
     measures[EVENNESS] = Measure(none, squares, Free(), 0, squares.value(holdings.final.sum(axis=0)))
     return holdings, measures
 
@@ -72,7 +83,7 @@ def leader_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[H
     """Return what the choice of preferred leaders among the reached replicas is measured by."""
     holdings = _leader_holdings(demands, end)
     names = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
-    measures = _balances(holdings, demands, (balance.leaders, balance.topics), names)
+    measures = _balances(holdings, demands, demands.brokers.capacity.leaders, (balance.leaders, balance.topics), names)
     assigned = (each for each in demands.decided.values() if each.is_assigned and each.now)
     forced = sum(each.replicas[0] != each.now[0] for each in assigned)
     pairs = zip(end.replicas, demands.rows.now, strict=True)
@@ -82,9 +93,13 @@ def leader_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[H
 
 
 def _balances(
-    holdings: Holdings, demands: Demands, targets: Sequence[BalanceTarget], names: Sequence[str]
+    holdings: Holdings,
+    demands: Demands,
+    capacity: tuple[int, ...],
+    targets: Sequence[BalanceTarget],
+    names: Sequence[str],
 ) -> dict[str, Measure]:
-    capacity, none = demands.brokers.capacity, np.zeros(len(demands.rows.keys), dtype=np.int64)
+    none = np.zeros(len(demands.rows.keys), dtype=np.int64)
     counts = holdings.final.sum(axis=0)
     found = {}
     if not isinstance(targets[0], Off):
@@ -95,6 +110,22 @@ def _balances(
         of_topics = count_cost_of(targets[1], capacity, cells, _sharing(demands)[holdings.weighed])
         found[names[1]] = Measure(none, Free(), of_topics, 0, of_topics.value(cells))
     return found
+
+
+def paid_for_topics(demands: Demands, end: Reached, target: BalanceTarget, prices: Ints) -> int:
+    """Return what prices of topics' parts [topics, brokers] pay back at most, within bands as wide as the end is."""
+    holdings = _replica_holdings(demands, end)
+    settled, final = (each.astype(object) for each in (holdings.settled, holdings.final))
+    low, high = settled, settled + holdings.open[:, None]
+    if not isinstance(target, Off):
+        near = target if isinstance(target, Within) else Within(Fraction(0))
+        bands = count_cost_of(near, demands.brokers.capacity.replicas, holdings.final, _sharing(demands))
+        is_weighed = holdings.weighed[:, None] & isinstance(bands, Banded)
+        if isinstance(bands, Banded):
+            low = np.where(is_weighed, np.minimum(bands.low, final), low)
+            high = np.where(is_weighed, np.maximum(bands.high, final), high)
+    most = np.maximum(prices * low, prices * high) - prices * settled
+    return int(most.sum())
 
 
 def _sharing(demands: Demands) -> Bools:
@@ -135,7 +166,7 @@ def _bounds(
 ) -> list[int]:
     objectives = [_objective(demands, measures[level.objective], level) for level in levels]
     settled = holdings.settled.astype(object)
-    box = Box(settled.sum(axis=0), settled.sum(axis=0) + int(holdings.open.sum()))
+    box = holdings.box
     weighed = holdings.weighed
     cells = settled[weighed]
     topic_box = Box(cells, cells + holdings.open[weighed].astype(object)[:, None])
@@ -155,7 +186,11 @@ def _bounds(
 
 
 def _objective(demands: Demands, measure: Measure, level: PriceLevel) -> Objective:
-    brokers = demands.brokers
+    return Objective(measure.copy, price_row(demands, level, level.prices), topic_price_table(demands, level))
+
+
+def topic_price_table(demands: Demands, level: PriceLevel) -> Ints | None:
+    """Return the prices of each topic's parts [topics, brokers], None where there are none."""
     topic_prices = None
     if level.topic_prices:
         number = {topic: position for position, topic in enumerate(demands.topics)}
@@ -164,9 +199,10 @@ def _objective(demands: Demands, measure: Measure, level: PriceLevel) -> Objecti
             raise NotProved(f"{level.objective}: there are prices of topic {unknown[0]}, which has no part in the plan")
         rows = {number[topic]: price_row(demands, level, prices) for topic, prices in level.topic_prices.items()}
         is_wide = any(row.dtype == object for row in rows.values())
-        topic_prices = np.zeros((len(demands.topics), len(brokers.ids)), dtype=object if is_wide else np.int64)
+        shape = len(demands.topics), len(demands.brokers.ids)
+        topic_prices = np.zeros(shape, dtype=object if is_wide else np.int64)
         topic_prices[list(rows)] = list(rows.values())
-    return Objective(measure.copy, price_row(demands, level, level.prices), topic_prices)
+    return topic_prices
 
 
 def _sizes(demands: Demands) -> Ints:
@@ -184,7 +220,16 @@ def _replica_holdings(demands: Demands, end: Reached) -> Holdings:
         np.subtract.at(final, (demands.rows.topics[row], demands.brokers.columns(kept)), 1)
     rows, places = np.nonzero(end.table != NOBODY)
     np.add.at(final, (demands.topic[rows], end.table[rows, places]), 1)
-    return Holdings(settled, given, final, _weighed(demands))
+    return Holdings(settled, given, final, _weighed(demands), demands.brokers.capacity.most_replicas)
+
+
+def _refuse_crowded(demands: Demands, holdings: Holdings) -> None:
+    final, most = holdings.final.sum(axis=0), holdings.box.high
+    for broker_id, count, allowed in zip(demands.brokers.ids, final.tolist(), most.tolist(), strict=True):
+        if count > allowed:
+            raise NotProved(
+                f"broker {broker_id} ends with {count} replicas, where limits.replicasPerBroker allows {allowed}"
+            )
 
 
 def _leader_holdings(demands: Demands, end: Reached) -> Holdings:

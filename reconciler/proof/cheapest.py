@@ -1,9 +1,8 @@
 """Finds for each partition the cheapest legal replica set and the cheapest leader at given prices, all in one pass.
 
 Objectives come one after the other: a set is cheaper if it costs less in the first objective, or as much there and
-less in the next, and so on. The rules of a partition are bounds on racks, on the leading racks together and on the
-whole, one inside the other; of such sets the greedy one is the cheapest: what bounds demand first, from the inside out,
-then the rest.
+less in the next, and so on. The rules of a partition are bounds on racks and on the whole; of such sets
+the greedy one is the cheapest: what bounds demand first, then the rest.
 """
 
 from collections.abc import Iterator, Sequence
@@ -106,7 +105,6 @@ class _Table:
     need: Ints
     low: Ints
     high: Ints
-    leading: Bools
     group: Ints
     ranked: Ints
 
@@ -132,7 +130,6 @@ class _Table:
             need=demands.need(),
             low=np.array([each.bounds[0] for each in kinds], dtype=np.int64),
             high=high,
-            leading=np.array([[name in (each.leader_racks or ()) for name in brokers.racks] for each in kinds]),
             group=group.reshape(-1),
             ranked=_ranked(objectives, pairs, takers, brokers.rack, useful=_useful(objectives, high) + now.shape[1]),
         )
@@ -150,7 +147,7 @@ class _Table:
         order = np.lexsort((*reversed(keys), ~is_there), axis=1)
         broker, is_there = (np.take_along_axis(each, order, axis=1) for each in (broker, is_there))
         rack = np.where(is_there, self.rack[broker], NOBODY)
-        is_taken, is_short = _greedy(rack, self.need[rows], self.low[kind], self.high[kind], self.leading[kind])
+        is_taken, is_short = _greedy(rack, self.need[rows], self.low[kind], self.high[kind])
         if is_short.any():
             raise NoLegalSet(int(rows[is_short.argmax()]))
         for key in keys:
@@ -199,24 +196,19 @@ def _ranked(objectives: Sequence[Objective], pairs: Ints, takers: Bools, rack: I
     return np.concatenate(columns, axis=1)
 
 
-def _greedy(rack: Ints, need: Ints, low: Ints, high: Ints, leading: Bools) -> tuple[Bools, Bools]:
+def _greedy(rack: Ints, need: Ints, low: Ints, high: Ints) -> tuple[Bools, Bools]:
     """Return [rows, candidates] which are taken, candidates standing in order of cost, and [rows] where too few are.
 
     `rack` is negative where there is no candidate.
     """
     is_taken: Bools = np.zeros(rack.shape, dtype=np.bool_)
-    is_able, is_leading = np.zeros_like(is_taken), np.zeros_like(is_taken)
+    is_able = np.zeros_like(is_taken)
     for number in range(low.shape[1]):
         is_here = rack == number
         place = np.cumsum(is_here, axis=1)
         is_taken |= is_here & (place <= low[:, number, None])
         is_able |= is_here & (place <= high[:, number, None])
-        is_leading |= is_here & leading[:, number, None]
     is_short = (is_taken.sum(axis=1) < low.sum(axis=1)) | (is_taken & ~is_able).any(axis=1)
-    without = leading.any(axis=1, keepdims=True) & ~(is_taken & is_leading).any(axis=1, keepdims=True)
-    is_first = is_able & is_leading & (np.cumsum(is_able & is_leading, axis=1) == 1) & without
-    is_short |= without.reshape(-1) & ~is_first.any(axis=1)
-    is_taken |= is_first
     left = need - is_taken.sum(axis=1)
     is_free = is_able & ~is_taken
     is_taken |= is_free & (np.cumsum(is_free, axis=1) <= left[:, None])

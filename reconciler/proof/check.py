@@ -45,7 +45,7 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
     plan's prices. These may be any whole numbers: wrong ones only give a weaker bound. What is taken from the plan
     is the topics that it is confined to.
     """
-    is_within_bands = is_loaded(desired.cluster.balance)
+    is_within_bands = _is_within_bands(plan.proof, desired)
     try:
         demands = demands_of(desired, observed, plan.source.only)
         end = reached(plan, demands, observed)
@@ -65,11 +65,18 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
     decided = (each for each in demands.decided.values() if each.now)
     copied += sum(not set(each.now).issuperset(each.replicas) for each in decided)
     bounds = tuple(Bound(each.objective, each.value, each.lower_bound) for each in levels)
-    notes = tuple(_notes(plan, demands, desired))
+    notes = tuple(_notes(plan, demands, desired, is_within_bands=is_within_bands))
     return Verdict(None, bounds, _first_cost(demands), copied, is_within_bands, notes)
 
 
-def _notes(plan: Plan, demands: Demands, desired: Desired) -> Iterator[str]:
+def _is_within_bands(proof: Proof, desired: Desired) -> bool:
+    """Whether loads are balanced, or a limit is kept that the best plan by counts would not keep."""
+    limits = desired.cluster.limits
+    has_caps = bool(limits.rates) or limits.disk_use is not None
+    return is_loaded(desired.cluster.balance) or (has_caps and len(proof.levels) == 1)
+
+
+def _notes(plan: Plan, demands: Demands, desired: Desired, *, is_within_bands: bool) -> Iterator[str]:
     """Yield what narrows the plans that the bounds are about; the plan's own shares are checked by then."""
     balance = desired.cluster.balance
     if plan.source.only:
@@ -81,7 +88,8 @@ def _notes(plan: Plan, demands: Demands, desired: Desired) -> Iterator[str]:
         )
     shares = plan.balance_after
     counts = [shares[broker_id].replicas if broker_id in shares else 0 for broker_id in demands.brokers.ids]
-    if is_loaded(balance) and isinstance(balance.replicas, Even) and not is_fair(demands.brokers.capacity, counts):
+    capacity = demands.brokers.capacity.replicas
+    if is_within_bands and isinstance(balance.replicas, Even) and not is_fair(capacity, counts):
         yield (
             "Not every broker has its fair share of replicas, so this is shown among the plans with the same counts. "
             "Whether the rules allow more even counts is not checked."
@@ -144,7 +152,7 @@ def _check_loaded(
         raise NotProved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")
     if proof.lower_bound != level.lower_bound:
         raise NotProved(f"{first}: the proof's bound is {proof.lower_bound}, and that of its level {level.lower_bound}")
-    zero_prices = replace(level, prices={}, load_prices={})
+    zero_prices = replace(level, prices={}, topic_prices={}, load_prices={})
     bound = measure.constant + max(
         loaded_bound(demands, end, balance, each, copy=measure.copy, carried=carried) for each in (level, zero_prices)
     )

@@ -24,7 +24,6 @@ class Kind:
     """What partitions with the same rules share: how many replicas are to be chosen, from whom, within which bounds."""
 
     allowed: Eligible
-    leader_racks: frozenset[str] | None
     need: int
     bounds: Bounds
 
@@ -210,13 +209,17 @@ class _Reading:
         key = (place.number, factor, staying, held, kept, bool(now))
         if key not in self.kind_numbers:
             bounds = rack_bounds(spread, brokers, allowed, factor, now)
+            if place.placement.racks_replicas is not None:
+                counts = dict(place.placement.racks_replicas)
+                exact = tuple(counts.get(name, 0) for name in brokers.racks)
+                bounds = exact, exact
             if kept:
                 numbers = brokers.rack.tolist()
                 kept_racks = Counter(numbers[brokers.column[b]] for b in kept)
                 room = Counter(numbers[brokers.column[b]] for b in allowed.takers - set(kept))
                 bounds = beside_kept(bounds, room, kept_racks, factor - len(kept))
             self.kind_numbers[key] = len(self.kinds)
-            self.kinds.append(Kind(allowed, place.placement.racks_leader, factor - len(kept), bounds))
+            self.kinds.append(Kind(allowed, factor - len(kept), bounds))
         return self.kind_numbers[key]
 
 

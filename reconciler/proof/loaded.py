@@ -15,6 +15,7 @@ from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.plan import PriceLevel
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.proof.basics import SAFE, Ints, NotProved
+from reconciler.proof.bounds import paid_for_topics, topic_price_table
 from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_sets, price_row
 from reconciler.proof.demands import NOBODY, Demands
 from reconciler.proof.reached import Reached
@@ -74,7 +75,8 @@ def _filled(keys: Sequence[TopicPartition], known: Mapping[TopicPartition, int |
 
 def is_loaded(balance: Balance) -> bool:
     """Whether a measured load is to be balanced."""
-    return any(not isinstance(target, Off) for target in (balance.disk, balance.network_in, balance.network_out))
+    targets = (balance.disk, balance.network_in, balance.network_out, balance.leader_in)
+    return any(not isinstance(target, Off) for target in targets)
 
 
 def loaded_bound(
@@ -89,27 +91,37 @@ def loaded_bound(
     """Return a lower bound on what any plan within the bands copies, `copy` [rows] for a replica, by these prices.
 
     Where this plan is outside a band itself, the band is taken as wide as the plan is. Where counts are to be even and
-    this plan's are not all next to the fair share, plans with its counts are meant. What explicit assignments copy is
-    not in it.
+    this plan's are not all next to the fair share, plans with its counts are meant. A limit ends a band as its own
+    upper end does. What explicit assignments copy is not in it.
     """
     weights = _weights(demands, carried, level)
     prices = _prices(demands, level)
     if level.shift >= SAFE.bit_length() or int(np.abs(copy).max(initial=0)) << level.shift >= SAFE:
         raise NotProved(f"{level.objective}: prices in 2^-{level.shift} of the unit are beyond any cost")
     _refuse_too_large(level, weights, prices)
-    objective = Objective(copy << level.shift, prices[0], None, prices[1:], weights[1:])
+    of_topics = topic_price_table(demands, level)
+    if of_topics is not None and int(np.abs(of_topics).max(initial=0)) >= SAFE:
+        raise NotProved(f"{level.objective}: a price of a topic's part is beyond any cost")
+    objective = Objective(copy << level.shift, prices[0], of_topics, prices[1:], weights[1:])
     try:
         (bound,) = cheapest_sets(demands, [objective])
     except NoLegalSet as none:
         raise NotProved(f"no replica set of {demands.rows.keys[none.row]} keeps every rule") from None
-    targets = (balance.replicas, balance.disk, balance.network_in)
+    targets, capacity = (balance.replicas, balance.disk, balance.network_in), demands.brokers.capacity
+    unlimited = (None,) * len(demands.brokers.ids)
     settled, final = _loads(demands, end, carried, weights)
+    # What no plan may move may be beyond the limit already.
+    limit, on_disks = capacity.most_replicas, _caps_of_disks(demands, carried)
+    held = unlimited if limit is None else tuple(max(limit, there) for there in settled[0])
+    shared = ((capacity.replicas, held), (capacity.disk, on_disks), (capacity.network, capacity.most_in))
     for measure, (target, price) in enumerate(zip(targets, prices.tolist(), strict=True)):
-        low, high = _band(target, demands.brokers.capacity, final[measure], is_count=measure == 0)
+        low, high = _band(target, *shared[measure], final[measure], is_count=measure == 0)
         if measure == 0 and isinstance(target, Even):
             low, high = _even(demands, low, high, final[measure])
         for one, there, least, most in zip(price, settled[measure], low, high, strict=True):
             bound += one * there - max(one * least, one * most)
+    if of_topics is not None:
+        bound -= paid_for_topics(demands, end, balance.topics, of_topics)
     return -(-bound >> level.shift)
 
 
@@ -145,7 +157,7 @@ def _loads(
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Return, [measures][brokers], what brokers carry whatever the plan, and what they carry in the end."""
     column = demands.brokers.column
-    settled = [[0] * len(column) for _ in range(3)]
+    settled = [[0] * len(column), list(demands.brokers.capacity.foreign), [0] * len(column)]
     lists = [(key, each.replicas) for key, each in demands.decided.items()]
     lists += [(demands.rows.keys[row], kept) for row, kept in demands.rows.kept.items()]
     for key, replicas in lists:
@@ -166,20 +178,39 @@ def _loads(
     return settled, final
 
 
+def _caps_of_disks(demands: Demands, carried: Mapping[TopicPartition, Carried]) -> tuple[int | None, ...]:
+    """Return the most bytes of each broker: its room, on top of what it is said to carry now."""
+    brokers, capacity = demands.brokers, demands.brokers.capacity
+    now = list(capacity.foreign)
+    lists = [*zip(demands.rows.keys, demands.rows.now, strict=True)]
+    lists += [(key, each.now) for key, each in demands.decided.items()]
+    for key, replicas in lists:
+        for broker_id in replicas:
+            if broker_id in brokers.column and key in carried:
+                now[brokers.column[broker_id]] += carried[key].disk
+    return tuple(None if room is None else held + room for held, room in zip(now, capacity.room, strict=True))
+
+
 def _band(
-    target: BalanceTarget, capacity: Sequence[int], reached: Sequence[int], *, is_count: bool
+    target: BalanceTarget,
+    capacity: Sequence[int],
+    caps: Sequence[int | None],
+    reached: Sequence[int],
+    *,
+    is_count: bool,
 ) -> tuple[list[int], list[int]]:
     """Return the least and the most of each broker, what is reached included; whole numbers next to a count's share."""
     total = sum(reached)
-    if isinstance(target, Off):
-        return [0] * len(capacity), [total] * len(capacity)
     fraction = target.fraction if isinstance(target, Within) else Fraction(0)
     low, high = [], []
-    for weight, there in zip(capacity, reached, strict=True):
+    for weight, cap, there in zip(capacity, caps, reached, strict=True):
         share = Fraction(total * weight, sum(capacity))
         least, most = -(-(share * (1 - fraction)) // 1), share * (1 + fraction) // 1
         if is_count or isinstance(target, Even):
             least, most = min(least, share // 1), max(most, -(-share // 1))
+        if isinstance(target, Off):
+            least, most = 0, total
+        most = most if cap is None else min(most, cap)
         low.append(min(max(0, least), there))
         high.append(max(most, there))
     return low, high
@@ -188,9 +219,9 @@ def _band(
 def _even(demands: Demands, low: list[int], high: list[int], reached: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return the counts next to the fair share or, where one is not, those reached; like brokers may trade places."""
     brokers = demands.brokers
-    if is_fair(brokers.capacity, reached):
+    if is_fair(brokers.capacity.replicas, reached):
         return low, high
-    likes = list(zip(brokers.rack.tolist(), brokers.capacity, strict=True))
+    likes = list(zip(brokers.rack.tolist(), brokers.capacity.replicas, strict=True))
     least, most = list(reached), list(reached)
     for column, like in enumerate(likes):
         peers = [there for there, other in zip(reached, likes, strict=True) if other == like]

@@ -117,15 +117,12 @@ def _faults(demands: Demands, table: Ints) -> list[tuple[Bools, str]]:
     held = np.stack([(rack == number).sum(axis=1) for number in range(len(brokers.racks))], axis=1)
     low = np.array([each.bounds[0] for each in kinds])[kind]
     high = np.array([each.bounds[1] for each in kinds])[kind]
-    leading = np.array([[name in (each.leader_racks or ()) for name in brokers.racks] for each in kinds])[kind]
-    is_led = (leading & (held > 0)).any(axis=1) | ~leading.any(axis=1)
     candidates = leader_candidates(demands, table)
     return [
         (is_chosen.sum(axis=1) != demands.need(), "that is not the number of replicas that it is to have"),
         (is_barred.any(axis=1), "one of them may not hold it"),
         (is_kept_lost, "a replica that no plan may move is gone"),
         (((held < low) | (held > high)).any(axis=1), "they do not spread over the racks as they must"),
-        (~is_led, "none of them is in a leader rack"),
         (~candidates[:, 0], "the first of them may not be the preferred leader"),
     ]
 

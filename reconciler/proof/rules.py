@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import BrokerState, Desired, Placement, Spread
+from reconciler.model.desired import BrokerState, Desired, LogDirState, Placement, Spread
 from reconciler.proof.basics import Bools, Ints
+from reconciler.proof.capacity import Capacity, capacity_of
 
 ELSEWHERE = -1
 """The column of a broker that takes no part."""
@@ -21,7 +22,8 @@ class Brokers:
     """The brokers that take part: alive, and not on their way out. Arrays run parallel to `ids`, ascending.
 
     `rack` [brokers] is a position in `racks`, which names the racks of all registered brokers. `leaving` are those
-    that are to end empty, registered or not. `cordoned`: by the files, or by Kafka where no file says active.
+    that are to end empty, registered or not. `cordoned`: by the files, their log dirs too, or by Kafka where no file
+    says active.
     """
 
     ids: tuple[int, ...]
@@ -29,7 +31,7 @@ class Brokers:
     rack: Ints
     racks: tuple[str, ...]
     rack_of: Mapping[int, str]
-    capacity: tuple[int, ...]
+    capacity: Capacity
     leaving: frozenset[int]
     cordoned: frozenset[int]
     maintained: frozenset[int]
@@ -64,9 +66,9 @@ def brokers_of(desired: Desired, observed: Cluster) -> Brokers:
         rack=np.array([number[rack_of[broker_id]] for broker_id in ids], dtype=np.int64),
         racks=racks,
         rack_of=rack_of,
-        capacity=tuple(written[b].capacity if b in written else 1 for b in ids),
+        capacity=capacity_of(desired, observed, ids),
         leaving=leaving,
-        cordoned=having(BrokerState.CORDONED) | _closed_by_kafka(desired, observed),
+        cordoned=having(BrokerState.CORDONED) | _closed_by_kafka(desired, observed) | _closed_dirs(desired, observed),
         maintained=having(BrokerState.MAINTENANCE),
     )
 
@@ -84,15 +86,31 @@ def _closed_by_kafka(desired: Desired, observed: Cluster) -> frozenset[int]:
     return frozenset(closed - active)
 
 
+def _closed_dirs(desired: Desired, observed: Cluster) -> frozenset[int]:
+    """Return the brokers with no log dir that is open, one of them at least being closed by the files."""
+    closed = set()
+    for broker_id, one in desired.cluster.brokers.items():
+        shut = {each.path for each in one.log_dirs if each.state is not LogDirState.ACTIVE}
+        broker = observed.brokers.get(broker_id)
+        if not shut or broker is None or not broker.log_dirs:
+            continue
+        setting = broker.configs.get(_CORDONED, broker.settings.get(_CORDONED, ""))
+        named = {each.strip() for each in setting.split(",")}
+        if all(each.path in shut | named or each.is_cordoned or "*" in named for each in broker.log_dirs):
+            closed.add(broker_id)
+    return frozenset(closed)
+
+
 Bounds = tuple[tuple[int, ...], tuple[int, ...]]
 """The fewest and the most replicas of a partition that each rack may hold, in the order of `Brokers.racks`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """What one placement allows. `holders` may keep a replica, `takers` may also get one; `leaders` may come first.
+    """What one placement allows. `holders` may keep a replica, `takers` may also get one.
 
-    `stand_ins` lead while no leader is among the replicas. `counted` are the racks that the spread counts: those with a
+    `leaders` are in racks that are to lead; `stand_ins` lead while no leader is among the replicas, and who is in
+    maintenance while neither is. `counted` are the racks that the spread counts: those with a
     broker that the placement allows and that stays, alive or not.
     """
 
@@ -110,11 +128,11 @@ def eligible(placement: Placement, brokers: Brokers, observed: Cluster) -> Eligi
     }
     holders = frozenset(allowed & brokers.column.keys())
     racks = placement.racks_leader
-    stand_ins = frozenset(b for b in holders if racks is None or brokers.rack_of[b] in racks)
+    stand_ins = holders - brokers.maintained
     return Eligible(
         holders=holders,
         takers=holders - brokers.cordoned,
-        leaders=stand_ins - brokers.maintained,
+        leaders=frozenset(b for b in stand_ins if racks is None or brokers.rack_of[b] in racks),
         stand_ins=stand_ins,
         counted=frozenset(brokers.rack_of[b] for b in allowed),
     )

@@ -334,27 +334,45 @@ def _balance(reviewed: Plan) -> list[str]:
         return []
     before, after = (list(side.values()) for side in sides)
     measures = (
-        ("replicas", [[share.replicas for share in side] for side in (before, after)], number),
-        ("preferred leaders", [[share.leaders for share in side] for side in (before, after)], number),
-        ("data", [_known([share.bytes for share in side]) for side in (before, after)], size),
-        ("in", [_known([share.bytes_in_per_second for share in side]) for side in (before, after)], rate),
-        ("out", [_known([share.bytes_out_per_second for share in side]) for side in (before, after)], rate),
+        ("replicas", "replicas", [[share.replicas for share in side] for side in (before, after)], number),
+        ("preferred leaders", "leaders", [[share.leaders for share in side] for side in (before, after)], number),
+        ("data", "disk", [_known([share.bytes for share in side]) for side in (before, after)], size),
+        ("in", "network", [_known([share.bytes_in_per_second for share in side]) for side in (before, after)], rate),
+        ("out", "network", [_known([share.bytes_out_per_second for share in side]) for side in (before, after)], rate),
+        (
+            "in from producers",
+            "network",
+            [_known([share.leader_bytes_in_per_second for share in side]) for side in (before, after)],
+            rate,
+        ),
     )
-    weights = [[_capacity(reviewed, broker_id) for broker_id in side] for side in sides]
-    lines = []
-    for name, loads, shown in measures:
+    lines, is_weighted = [], False
+    for name, measure, loads, shown in measures:
+        weights = [[_capacity(reviewed, broker_id, measure) for broker_id in side] for side in sides]
+        is_weighted |= len({weight for side in weights for weight in side if weight}) > 1
         if all(loads):
             ranges = [_range(shown(min(side)), shown(max(side))) for side in loads]
-            lines.append(row([f"{name} per broker", *ranges, changed(*map(_over_mean, loads, weights))]))
-    is_weighted = len({weight for side in weights for weight in side if weight}) > 1
+            whole = loads if measure != "disk" else _with_foreign(reviewed, sides, loads)
+            lines.append(row([f"{name} per broker", *ranges, changed(*map(_over_mean, whole, weights))]))
     heads = ("Balance", "Before", "After", "Most / mean, by capacity" if is_weighted else "Most / mean")
     return [table(heads, lines, right=(1, 2, 3))]
 
 
-def _capacity(reviewed: Plan, broker_id: int) -> int:
-    """Return the weight of a broker's fair share; 0 for one that is to be empty."""
+def _capacity(reviewed: Plan, broker_id: int, measure: str) -> int:
+    """Return the weight of a broker's fair share of that measure; 0 for one that is to be empty."""
     ground = reviewed.grounds.brokers.get(broker_id, BrokerGround())
-    return 0 if ground.state in _EMPTY else ground.capacity
+    return 0 if ground.state in _EMPTY else ground.weight(measure)
+
+
+def _with_foreign(
+    reviewed: Plan, sides: Iterable[Iterable[int]], loads: Iterable[Iterable[int]]
+) -> list[Sequence[int]]:
+    """Return the bytes on brokers' disks, with those that are not Kafka's where disks weigh by their size."""
+    brokers = reviewed.grounds.brokers
+    return [
+        [held + brokers.get(broker_id, BrokerGround()).foreign_bytes for broker_id, held in zip(ids, side, strict=True)]
+        for ids, side in zip(sides, loads, strict=True)
+    ]
 
 
 def _known(values: Iterable[int | None]) -> list[int]:

@@ -113,7 +113,7 @@ def balance_ranges(plan: Plan, *, arrow: str = "->", quoted: Callable[[str], str
     data_before, data_after = _bytes(before), _bytes(after)
     if data_before and data_after:
         found.append(f"fullest broker {size(max(data_before))} {arrow} {size(max(data_after))}")
-    for name, rates in (("in", _bytes_in), ("out", _bytes_out)):
+    for name, rates in (("in", _bytes_in), ("out", _bytes_out), ("in from producers", _leader_bytes_in)):
         if rates(before) and rates(after):
             found.append(f"most bytes {name} {rate(max(rates(before)))} {arrow} {rate(max(rates(after)))}")
     found += fullest_disk(plan, quoted)
@@ -235,6 +235,11 @@ def _bytes_in(shares: Mapping[int, BrokerShare]) -> list[int]:
 
 def _bytes_out(shares: Mapping[int, BrokerShare]) -> list[int]:
     return [share.bytes_out_per_second for share in shares.values() if share.bytes_out_per_second is not None]
+
+
+def _leader_bytes_in(shares: Mapping[int, BrokerShare]) -> list[int]:
+    known = (share.leader_bytes_in_per_second for share in shares.values())
+    return [each for each in known if each is not None]
 
 
 def _bytes(shares: Mapping[int, BrokerShare]) -> list[int]:

@@ -64,6 +64,7 @@ _MEASURES = (
     Measured("Data", lambda share: share.bytes, bytes_text),
     Measured("In", lambda share: share.bytes_in_per_second, rate),
     Measured("Out", lambda share: share.bytes_out_per_second, rate),
+    Measured("In from producers", lambda share: share.leader_bytes_in_per_second, rate),
 )
 
 
@@ -148,7 +149,10 @@ def _chart(reviewed: Plan, shares: Sequence[BrokerFigures], measured: Measured) 
     mean = sum(known) / len(known)
     low, high = measured.shown(min(known)), measured.shown(max(known))
     span = f"{low} on each after the plan" if low == high else f"From {low} to {high} after the plan"
-    is_plain = all(ground.capacity == 1 and ground.state is BrokerState.ACTIVE for ground in _grounds(reviewed))
+    is_plain = all(
+        ground.capacity == 1 and not ground.weights and ground.state is BrokerState.ACTIVE
+        for ground in _grounds(reviewed)
+    )
     return chart(
         f"{measured.title} by broker",
         f"{span}, mean {measured.shown(mean)}." if is_plain and low != high else f"{span}.",
@@ -358,6 +362,7 @@ def _broker_name(reviewed: Plan, each: BrokerFigures) -> str:
     notes = [] if ground.is_alive else ["not alive"]
     notes += [] if ground.state is BrokerState.ACTIVE else [str(ground.state)]
     notes += [f"capacity {ground.capacity}"] if ground.capacity != 1 else []
+    notes += [f"capacity for {measure} {weight}" for measure, weight in sorted(ground.weights.items())]
     return f"{each.broker_id} ({', '.join(notes)})" if notes else str(each.broker_id)
 
 

@@ -248,7 +248,7 @@ def _stage(stage: Stage, start: int, seconds: int) -> StageFigures:
 
 def _sum(shares: Iterable[BrokerShare | None]) -> BrokerShare:
     known = [share for share in shares if share is not None]
-    return reduce(_plus, known, BrokerShare(0, 0, 0, 0, 0))
+    return reduce(_plus, known, BrokerShare(0, 0, 0, 0, 0, 0))
 
 
 def _plus(left: BrokerShare, right: BrokerShare) -> BrokerShare:
@@ -258,6 +258,7 @@ def _plus(left: BrokerShare, right: BrokerShare) -> BrokerShare:
         _added(left.bytes, right.bytes),
         _added(left.bytes_in_per_second, right.bytes_in_per_second),
         _added(left.bytes_out_per_second, right.bytes_out_per_second),
+        _added(left.leader_bytes_in_per_second, right.leader_bytes_in_per_second),
     )
 
 

@@ -17,7 +17,6 @@ from reconciler.model.cluster import (
 from reconciler.model.columns import Ints
 from reconciler.model.config_rule import version_of
 from reconciler.model.desired import BrokerState, Desired
-from reconciler.model.disk_space import capacity
 from reconciler.model.move import DirMove, Move
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
@@ -158,5 +157,5 @@ def _only_set(configs: Mapping[Key, Mapping[str, str]], names: Sequence[str]) ->
 
 
 def _capacities(observed: Cluster) -> Mapping[int, int]:
-    known = ((broker_id, capacity(broker)) for broker_id, broker in observed.brokers.items())
+    known = ((broker_id, broker.total_bytes) for broker_id, broker in observed.brokers.items())
     return {broker_id: total for broker_id, total in known if total is not None}

@@ -10,7 +10,7 @@ from copy import copy
 from fractions import Fraction
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.disk_space import bytes_held, capacity
+from reconciler.model.disk_space import bytes_held
 from reconciler.model.move import DirMove, Reason
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.log_dirs import broker_dirs
@@ -60,7 +60,7 @@ class DiskUse:
         # A broker whose bytes are not known is not watched: any figure would be a guess.
         self.allowed = {
             broker_id: int(total * (share or WHOLE))
-            for broker_id, total in ((id_, capacity(broker)) for id_, broker in observed.brokers.items())
+            for broker_id, total in ((id_, broker.total_bytes) for id_, broker in observed.brokers.items())
             if total is not None and broker_id in self.held
         }
         self.peak = dict(self.held)

@@ -8,7 +8,6 @@ import numpy as np
 from reconciler.model.change import DeleteTopic, TopicChange, class_of, destruction
 from reconciler.model.cluster import AUTO_REBALANCE, Broker, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, Limits
-from reconciler.model.disk_space import capacity
 from reconciler.model.effect import EffectClass
 from reconciler.model.move import DirMove, Election, Move
 from reconciler.model.problem import (
@@ -172,7 +171,7 @@ def _disks(disk: DiskUse, broker: Broker) -> Iterator[tuple[str, int, int, int]]
             yield f" in {one.path}", one.filled, one.allowed, one.total
     elif broker.id in disk.allowed:
         place = f" in {broker.log_dirs[0].path}" if len(broker.log_dirs) == 1 else ""
-        yield place, disk.filled.get(broker.id, 0), disk.allowed[broker.id], capacity(broker) or 0
+        yield place, disk.filled.get(broker.id, 0), disk.allowed[broker.id], broker.total_bytes or 0
 
 
 def _allowed_by(limits: Limits) -> str:
@@ -234,7 +233,7 @@ def _unknown_sizes(copying: Sequence[Move]) -> Problem | None:
 def _unknown_capacity(destinations: Sequence[int], observed: Cluster, limits: Limits) -> Problem | None:
     if limits.disk_use is None:
         return None
-    unknown = [str(id_) for id_ in sorted(destinations) if (b := observed.brokers.get(id_)) and capacity(b) is None]
+    unknown = [str(id_) for id_ in sorted(destinations) if (b := observed.brokers.get(id_)) and b.total_bytes is None]
     if not unknown:
         return None
     message = (

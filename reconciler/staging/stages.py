@@ -48,6 +48,8 @@ class Staging:
     predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
     crowded: Mapping[int, int] = field(default_factory=dict)
     """The bytes beyond `limits.diskUse`, by broker: where something comes in, or in the end."""
+    excess: int = 0
+    """The part of these that is where something comes in, which is a violation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ def stage_moves(
         ),
         disk_peak=disk.peak,
         crowded=disk.crowded if desired.cluster.limits.disk_use is not None else {},
+        excess=disk.excess if desired.cluster.limits.disk_use is not None else 0,
         log_dirs=_log_dirs(disk),
         predicted_log_dirs=_predicted(disk, steps),
     )

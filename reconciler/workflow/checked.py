@@ -83,8 +83,12 @@ def _columns(
     table: PartitionTable, rows: Ints, steps: Ints, observed: Cluster, rules: Mapping[str, TopicRules]
 ) -> list[Ints]:
     """Return what tells the kinds of these rows apart, a number a row in each column."""
-    strict = {name: rules[name].racks for name in table.topics if rules[name].spread is Spread.STRICT}
-    numbers = {racks: number for number, racks in enumerate(sorted({*strict.values()}))}
+    strict = {
+        name: (rules[name].racks, rules[name].rack_replicas or ())
+        for name in table.topics
+        if rules[name].spread is Spread.STRICT
+    }
+    numbers = {ruled: number for number, ruled in enumerate(sorted({*strict.values()}))}
     spread = np.array([numbers[strict[name]] if name in strict else NONE for name in table.topics])[table.topic[rows]]
     asked = [observed.topics[name].configs.get(MIN_ISR, "") for name in table.topics]
     min_isr = np.unique(asked, return_inverse=True)[1][table.topic[rows]]
@@ -96,10 +100,13 @@ def _columns(
     is_fenced = np.array([*(each.is_fenced for each in known), NONE])
     rack_of = [*(each.rack or NO_RACK for each in known), NO_RACK]
     names, rack = np.unique(rack_of, return_inverse=True)
-    is_meant = np.array([np.isin(names, racks) for racks in (*numbers, ())])
+    is_meant = np.array([np.isin(names, racks) for racks, _ in (*numbers, ((), ()))])
+    is_named = np.array([bool(by_rack) for _, by_rack in (*numbers, ((), ()))])
     racks = np.where((brokers < 0) | (spread < 0)[:, None], NONE, rack[place])
     is_ruled = is_meant[spread[:, None], racks] & (racks >= 0)
-    return [spread, min_isr, *_first_places(brokers).T, *is_fenced[place].T, *_first_places(racks).T, *is_ruled.T]
+    # Where each rack has its number of replicas, it matters which one it is.
+    ruled = np.where(is_named[spread][:, None], racks, _first_places(racks))
+    return [spread, min_isr, *_first_places(brokers).T, *is_fenced[place].T, *ruled.T, *is_ruled.T]
 
 
 def _first_places(numbers: Ints) -> Ints:

@@ -34,7 +34,7 @@ spec:
 
   # brokers:                                # only those that differ from {{state: active, capacity: 1}}
   #   - {{id: 5, state: draining, reason: host retirement}}    # active, cordoned, maintenance, draining, absent
-  #   - {{id: 7, capacity: 2}}                # its fair share is twice that of the others
+  #   - {{id: 7, capacity: 2}}                # its fair share is twice the others'; or {{replicas: 2, network: 3}}
 
   # elections: off                          # preferred, the default: who should lead and is in sync is elected
 
@@ -60,6 +60,7 @@ spec:
     # movedBytes: 2TiB
     deletedTopics: 1                        # topics that one plan may delete; `state: absent` counts too
     # deletedBytes: 0B                      # bytes of all replicas that a plan may delete
+    # replicasPerBroker: 4000               # a rule of every placement
     diskUse: 80%                            # at the worst moment of the run
 
   # windows:                                # when `apply` may work; always, if none is given
@@ -88,7 +89,7 @@ spec:
   # replicationFactor: 3
   config: {retention.ms: 7d}                # Kafka's own keys; null removes an override
   # placement:
-  #   racks: {spread: strict, only: [a, b, c], leader: [a, b]}
+  #   racks: {spread: strict, only: [a, b, c], leader: [a, b]}    # or replicas: {a: 2, b: 1}, in place of spread
   #   brokers: {only: [1, 2, 3], except: [5]}
   # protect: [delete, grow, move]           # what a plan may never do to this topic
 """
@@ -111,7 +112,7 @@ windows, and Spark's functions of arithmetic, texts, dates, lists, maps and aggr
 | table | columns |
 |---|---|
 | `topics` | `topic`, `is_internal`, `is_declared`, `labels` (a map), and as the plan leaves them `partitions`, `replication_factor` (the least of its partitions'), `configs` (a map of overrides, no defaults), null for a topic that is deleted; as they are today `observed_partitions`, `observed_replication_factor`, `observed_configs`, null for a new one |
-| `brokers` | `broker`, `rack`, `host`, `is_alive`, `state` and `capacity` as declared, `total_bytes` and `usable_bytes` of its log dirs (null: not known), `configs` (a map of overrides) |
+| `brokers` | `broker`, `rack`, `host`, `is_alive`, `state` and `capacity` (that of replicas) as declared, `total_bytes` and `usable_bytes` of its log dirs (null: not known), `configs` (a map of overrides) |
 | `observed_replicas`, `planned_replicas` | `topic`, `partition`, `position` (0 is the preferred leader; null while a reassignment takes it away), `broker`, `rack`, `log_dir` and `size_bytes` (null: not known), `is_leader`, `is_in_sync` |
 | `moves` | `stage`, `topic`, `partition`, `from_replicas`, `to_replicas` (whole ordered lists), `bytes`, `reason`, `at` (the line that asks for it) |
 | `loads` | empty without `plan --loads`; `cluster`, `topic`, `partition`, `bytes_in_avg`, `bytes_in_p95`, `bytes_in_max`, `bytes_in_peak`, the same for `bytes_out` and `messages_in`, `size_bytes`, `growth_bytes_per_day`, `coverage` |

@@ -19,7 +19,7 @@ from reconciler.files.policies import read_policies
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
-from reconciler.model.disk_space import Space
+from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import (
@@ -137,6 +137,7 @@ class Planner:
             ),
             violations=(
                 *(each.problem for each in changes.spared),
+                *placed.violations,
                 *(throttle_violations(staged.stages, observed, policy, loads) if loads is not None else ()),
             ),
         )
@@ -154,20 +155,28 @@ class Planner:
         """Return the placement and its stages: the first that no disk is too full for, else that of least excess."""
         from reconciler.planner.place import plan_placement
 
-        share, tight = desired.cluster.limits.disk_use, frozenset[int]()
-        found: list[tuple[Placed, DirsPlaced, Staging]] = []
-        while True:
-            # Disks are a search of their own, which few plans need: only where one is too full are they looked at.
-            space = Space(share, tight) if found and share is not None else None
+        share, space, found = desired.cluster.limits.disk_use, None, list["tuple[Placed, DirsPlaced, Staging]"]()
+        while len(found) <= MOST_SPACES:
             placed = plan_placement(desired, observed, rules, changes, names, loads=self.loads, space=space)
             inside, staged = self._in_dirs(desired, observed, rules, changes, names=names, placed=placed)
             found.append((placed, inside, staged))
-            if not staged.crowded or share is None or len(found) > MOST_SPACES:
+            if share is None or not staged.crowded or (space is not None and space.is_mending):
                 break
-            if space is not None:
-                # The end fits, and the way to it does not: it is looked at there too, at last of all brokers.
-                tight = tight | staged.crowded.keys() if staged.crowded.keys() - tight else frozenset(observed.brokers)
-        return min(found, key=lambda each: sum(each[2].crowded.values()))
+            # Disks are a search of their own, which few plans need: only where one is too full are they looked at.
+            # Where the end fits and the way to it does not, the way is looked at too, at last of all brokers.
+            if space is None:
+                space = Space(share, is_mending=not staged.excess)
+            elif not space.is_sparing and any(warning.code == NO_SPACE for warning in placed.warnings):
+                space = replace(space, is_sparing=True)
+            else:
+                new = staged.crowded.keys() - space.tight
+                space = replace(space, tight=space.tight | new if new else frozenset(observed.brokers))
+        placed, inside, staged = min(found, key=lambda each: (each[2].excess, bool(each[2].crowded)))
+        if not staged.excess:
+            return placed, inside, staged
+        told = [warning for other, *_ in found for warning in other.warnings if warning.code == NO_SPACE]
+        kept = [warning for warning in placed.warnings if warning.code != NO_SPACE]
+        return replace(placed, warnings=(*kept, *told[:1])), inside, staged
 
     def _in_dirs(
         self,
@@ -201,7 +210,7 @@ class Planner:
         first = attempt(())
         crowded = [id_ for id_ in first[1].crowded if len(observed.brokers[id_].sized_dirs) > 1]
         tried = [first, attempt(crowded)] if crowded else [first]
-        return min(tried, key=lambda each: sum(each[1].crowded.values()))
+        return min(tried, key=lambda each: (each[1].excess, sum(each[1].crowded.values())))
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
         """Return the plan; one with violations carries remedies, and so does the PlacementInfeasible that is raised.
@@ -227,7 +236,8 @@ class Planner:
 
         effort = THOROUGH if is_thorough else ORDINARY
         balance, states = desired.cluster.balance, States(desired, observed)
-        if not all(isinstance(each, Off) for each in (balance.disk, balance.network_in, balance.network_out)):
+        measured = (balance.disk, balance.network_in, balance.network_out, balance.leader_in)
+        if desired.cluster.limits.rates or not all(isinstance(each, Off) for each in measured):
             # A balance of loads takes many times as long to plan.
             effort = Effort(effort.plans // 10, effort.partitions // 20)
         if refusal is None:

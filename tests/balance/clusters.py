@@ -110,12 +110,20 @@ def assigned(
     capacities: Mapping[str, Mapping[int, int]] | None = None,
 ) -> "Assignments":
     """Return the job's tables of these clusters."""
-    from reconciler.balance.files.assignment_table import AFTER, Side, broker_table, partition_table, place_table
+    from reconciler.balance.files.assignment_table import (
+        AFTER,
+        Side,
+        Weighed,
+        broker_table,
+        partition_table,
+        place_table,
+    )
     from reconciler.balance.spark.balance_job import assignments
 
     sides = [Side(name, cluster) for name, cluster in before.items()]
     sides += [Side(name, cluster, AFTER) for name, cluster in (after or {}).items()]
-    tables = partition_table(sides), place_table(sides), broker_table(sides, capacities or {})
+    weighed = {name: Weighed(each) for name, each in (capacities or {}).items()}
+    tables = partition_table(sides), place_table(sides), broker_table(sides, weighed)
     return assignments(spark, *tables, has_plan=after is not None)
 
 

@@ -65,11 +65,10 @@ def test_even_disks_are_refused_when_files_are_checked(reconciler: Program, file
     assert "cluster.yaml:6:" in ended.out + ended.err
 
 
-def test_topics_beside_disks_is_refused_in_a_sentence(reconciler: Program, files: Files, tmp_path: Path) -> None:
+def test_topics_are_balanced_beside_disks(reconciler: Program, files: Files, tmp_path: Path) -> None:
     _with_balance(tmp_path, "{topics: even, disk: {within: 9%}}")
     ended = reconciler(*files, "--loads", "loads")
-    assert ended.code == 1
-    assert "balance.topics and balance.disk cannot be planned together yet: turn one of them off (KR304)" in ended.err
+    assert ended.code == 0, ended.err
 
 
 def test_loads_of_another_cluster_or_none_are_refused(reconciler: Program, files: Files) -> None:
@@ -92,6 +91,26 @@ def test_a_throttle_that_producers_use_up_is_refused_before_it_runs(
 MISSED, MINUTES = 5, 12
 TOPICS = ("told", "grown")
 PARTITIONS, BROKERS, RECORD = 12, 6, 1000
+
+
+def test_a_limit_of_a_rate_is_kept_or_the_plan_exits_3_with_its_line(
+    reconciler: Program, files: Files, tmp_path: Path
+) -> None:
+    _with_balance(tmp_path, "{disk: {within: 20%}}\n  limits: {networkIn: 45MB/s}")
+    assert "limits.networkIn needs measured loads" in reconciler(*files).err
+    kept = reconciler(*files, "--loads", "loads", "--out", "plan.json")
+    assert kept.code == 0, kept.err
+    after = json.loads((tmp_path / "plan.json").read_text("utf-8"))["balance"]["after"]
+    assert max(share["bytesInPerSecond"] for share in after.values()) <= 45_000_000
+    _with_balance(tmp_path, "off")
+    text = (tmp_path / "desired-state" / A_DRIFT.name / "cluster.yaml").read_text("utf-8")
+    text = text.replace("  balance: off\n", "").replace("45MB/s", "40MB/s")
+    (tmp_path / "desired-state" / A_DRIFT.name / "cluster.yaml").write_text(text, encoding="utf-8")
+    above = reconciler(*files, "--loads", "loads")
+    assert above.code == 3
+    assert "limits.networkIn allows" in above.out
+    assert "KR356" in above.out
+    assert "cluster.yaml:6" in above.out
 
 
 def _a_scrape_is_missed(tmp_path: Path) -> None:

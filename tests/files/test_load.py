@@ -8,13 +8,14 @@ import pytest
 
 from reconciler.files.load import load_desired
 from reconciler.model.cluster import TOPIC_THROTTLES
-from reconciler.model.desired import BrokerState, Desired, Even, Off, Placement, Protection, Spread, Within
+from reconciler.model.desired import CAPACITIES, BrokerState, Desired, Even, Off, Placement, Protection, Spread, Within
 from reconciler.model.problem import InvalidInput, Location
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 
 HEAD = "apiVersion: reconciler/v1\n"
 CLUSTER = HEAD + "kind: Cluster\nmetadata: {name: c}\nspec: {simulation: s.json}\n"
 CANARY = "c4n4ry"
+TWO_RACKS = (("a", 2), ("b", 1))
 
 
 def topic(spec: str, name: str = "t") -> str:
@@ -50,6 +51,25 @@ def told(root: Path, **files: str | bytes) -> list[str]:
     with pytest.raises(InvalidInput) as error:
         load(root, **files)
     return [str(problem) for problem in error.value.problems]
+
+
+def test_capacity_by_measure_rates_and_their_limits_are_read(tmp_path: Path) -> None:
+    spec = (
+        "  client: {bootstrap.servers: 'k:9092'}\n"
+        "  brokers: [{id: 7, capacity: {replicas: 2, network: 3}, rates: {networkIn: 1GiB/s}}, {id: 8, capacity: 4}]\n"
+        "  balance: {leaderIn: {within: 10%}}\n"
+        "  limits: {networkIn: 80%, networkOut: 100MiB/s}\n"
+    )
+    text = f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: c}}\nspec:\n{spec}"
+    cluster = load(tmp_path, cluster=text).cluster
+    seven, eight = cluster.broker(7), cluster.broker(8)
+    assert [seven.weight(measure) for measure in CAPACITIES] == [2, 1, 1, 3]
+    assert [eight.weight(measure) for measure in CAPACITIES] == [4, 4, 4, 4]
+    assert (seven.is_disk_weighed, eight.is_disk_weighed) == (False, True)
+    assert seven.rates == {"networkIn": 1 << 30}
+    assert cluster.limits.rates == {"networkIn": Fraction(4, 5), "networkOut": 100 << 20}
+    assert cluster.limits.at["networkOut"].line == 8
+    assert cluster.balance.leader_in == Within(Fraction(1, 10))
 
 
 def test_a_cluster_document_is_read_whole(tmp_path: Path) -> None:
@@ -148,6 +168,33 @@ def test_the_spread_of_a_class_holds_until_a_topic_writes_its_own(
     over = "{class: k, " + over[1:]
     found = load(tmp_path, classes=topic_class(below), topics=topic(over)).topics["t"]
     assert found.placement.racks_spread == spread
+
+
+@pytest.mark.parametrize(
+    ("below", "over", "placement"),
+    [
+        ("{racks: {spread: strict}}", "{racks: {replicas: {b: 1, a: 2}}}", Placement(racks_replicas=TWO_RACKS)),
+        ("{racks: {replicas: {a: 2}}}", "{racks: {spread: ignore}}", Placement(racks_spread=Spread.IGNORE)),
+        (
+            "{racks: {replicas: {a: 2}}}",
+            "{racks: {leader: [a]}}",
+            Placement(racks_replicas=(("a", 2),), racks_leader=frozenset("a")),
+        ),
+    ],
+)
+def test_replicas_by_rack_and_a_spread_take_the_place_of_one_another(
+    tmp_path: Path, below: str, over: str, placement: Placement
+) -> None:
+    texts = topic_class(f"{{placement: {below}}}"), topic(f"{{class: k, placement: {over}}}")
+    assert load(tmp_path, classes=texts[0], topics=texts[1]).topics["t"].placement == placement
+
+
+def test_replicas_by_rack_are_the_replication_factor(tmp_path: Path) -> None:
+    racks = "placement: {racks: {replicas: {a: 2, b: 1}}}"
+    found = load(tmp_path, topics=topic(f"{{{racks}}}") + "---\n" + patterns(f"{{{racks}}}"))
+    assert found.topics["t"].replication_factor == 3
+    assert found.topics["t"].where("replicationFactor") == Location("c/topics.yaml", 4, 28)
+    assert found.patterns[0].replication_factor == 3
 
 
 def test_what_a_topic_does_not_write_stays_unwritten(tmp_path: Path) -> None:
@@ -293,6 +340,16 @@ DOCUMENTS = [
     (patterns("{partitions: 3}"), "4:8", "partitions cannot be written for patterns"),
     (patterns("{state: absent}"), "4:8", "state cannot be written for patterns"),
     (patterns("{placement: {assignment: [[1]]}}"), "4:20", "placement.assignment cannot be written for patterns"),
+    (topic("{placement: {racks: {spread: strict, replicas: {a: 1}}}}"), "4:44", "keep one of the two"),
+    (topic("{replicationFactor: 3, placement: {racks: {replicas: {a: 2}}}}"), "4:50", "adds up to 2, but replication"),
+    (topic("{placement: {racks: {only: [a, c], replicas: {a: 2}}}}"), "4:42", "do not name the same racks: c"),
+    (topic("{placement: {racks: {leader: [c], replicas: {a: 2}}}}"), "4:28", "names c, where racks.replicas wants"),
+    (
+        topic("{placement: {racks: {replicas: {a: 0}}}}"),
+        "4:42",
+        "placement.racks.replicas.a is 0, which must be at least 1",
+    ),
+    (topic("{placement: {racks: {replicas: {}}}}"), "4:38", "which must not be empty"),
     (topic("{state: gone}"), "4:15", "it must be one of present, absent"),
     (topic("{partitions: 3.0}"), "4:20", "must be a whole number"),
     (topic("{partitions: 3.5}"), "4:20", "must be a whole number"),
@@ -365,6 +422,19 @@ CLUSTERS = [
     ("brokers: [{id: 1, state: drained}]", "6:28", "did you mean 'draining'?"),
     ("brokers: [{id: 1, capacity: 0}]", "6:31", "must be at least 1"),
     ("brokers: [{id: 1, capacity: 1.5}]", "6:31", "must be a whole number"),
+    ("brokers: [{id: 1, capacity: two}]", "6:31", "must be a whole number or a mapping"),
+    ("brokers: [{id: 1, capacity: {replica: 2}}]", "6:32", "did you mean 'replicas'?"),
+    ("brokers: [{id: 1, capacity: {disk: 0}}]", "6:38", "must be at least 1"),
+    ("brokers: [{id: 1, rates: {networkIn: 1GiB}}]", "6:40", "Bytes per second that it can take in"),
+    ("limits: {networkIn: 80}", "6:23", "Write a unit: 100MiB/s, 80%"),
+    ("limits: {networkIn: 120%}", "6:12", "networkIn is a share of the whole: 100% at most"),
+    ("limits: {leaderIn: 0B/s}", "6:12", "a limit of 0 lets no broker carry anything: raise limits.leaderIn"),
+    (
+        "limits: {leaderIn: 80%}",
+        "6:12",
+        "limits.leaderIn is a share of a broker's rates.networkIn, which no broker has",
+    ),
+    ("balance: {leaderIn: even}", "6:23", "it must be one of off, {within: 10%}"),
     ("brokers: [{id: 1}, {id: 1}]", "6:22", "broker 1 is declared twice, first at c/cluster.yaml:6"),
     ("topics: {managed: some}", "6:21", "it must be one of listed, all"),
     ("topics: {ignore: __*}", "6:20", "must be a list"),
@@ -375,6 +445,10 @@ CLUSTERS = [
     ("balance: {replicas: {}}", "6:23", "spec.balance.replicas lacks within"),
     ("balance: {replicas: 10%}", "6:23", "it must be one of off, even, {within: 10%}"),
     ("balance: {disk: even}", "6:19", "even is refused for measured loads"),
+    ("balance: {logDirs: even}", "6:22", "even is refused: whole replicas never fill log dirs exactly alike"),
+    ("brokers: [{id: 1, logDirs: [{path: /d1}, {path: /d1}]}]", "6:44", "log dir /d1 of broker 1 is declared twice"),
+    ("brokers: [{id: 1, logDirs: [{state: draining}]}]", "6:31", "lacks path"),
+    ("brokers: [{id: 1, logDirs: [{path: /d1, state: drained}]}]", "6:50", "did you mean 'draining'?"),
     ("balance: {networkIn: even}", "6:24", "must be one of off, {within: 10%}"),
     ("balance: {networkOut: even}", "6:25", "must be one of off, {within: 10%}"),
     ("moves: {throttle: 50}", "6:21", "spec.moves.throttle is 50, which must be a text. Write a unit: 50MiB/s"),

@@ -88,6 +88,8 @@ def test_a_mapping_with_keys_of_its_own_takes_no_others_but_where_users_name_the
         "Cluster.spec.client",
         "Topic.spec.config",
         "TopicClass.spec.config",
+        "Topic.spec.placement.racks.replicas",
+        "TopicClass.spec.placement.racks.replicas",
     }
 
 

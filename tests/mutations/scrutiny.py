@@ -70,7 +70,7 @@ def cases() -> Sequence[Case]:
         for number, case in enumerate([*_drawn(range(300, 340), TINY), *_drawn(range(300, 312), SMALL)])
     ]
     drawn = [*_drawn(range(70), TINY), *_drawn(range(30), SMALL), *_drawn(range(138, 139), SMALL)]
-    return [_new_topic(), _beside_assigned(), *drawn, *topics, *unknown]
+    return [_new_topic(), _led_topic(), _beside_assigned(), *drawn, *topics, *unknown]
 
 
 def _drawn(seeds: range, size: Size) -> Iterator[Case]:
@@ -109,6 +109,13 @@ def _new_topic() -> Case:
     topic = DesiredTopic("new", partitions=12, replication_factor=3, placement=Placement(racks_spread=Spread.STRICT))
     desired = Desired(DesiredCluster("c", balance=Balance()), {"new": topic})
     return _built("a new topic", desired, small_cluster(brokers=range(1, 10)), is_tried=False)
+
+
+def _led_topic() -> Case:
+    """Return a topic to create with two replicas over three racks, of which the third is to lead."""
+    placement = Placement(racks_spread=Spread.STRICT, racks_leader=frozenset({"c"}))
+    topic = DesiredTopic("new", partitions=4, replication_factor=2, placement=placement)
+    return _built("a led topic", Desired(DesiredCluster("c"), {"new": topic}), small_cluster(brokers=range(1, 6)))
 
 
 def part(showing: Collection[str]) -> Sequence[Case]:
@@ -154,8 +161,9 @@ def _against_enumeration(case: Case, reached: Reached) -> Iterator[str]:
     balance = case.desired.cluster.balance
     if case.least is not None and isinstance(balance.topics, Off):
         worth = worth_of(case.problem, balance.replicas, reached)
-        if worth.key != case.least.key:
-            yield f"a placement is worth {worth.key}, the best {case.least.key}"
+        reached_worth, least = (each.least_of(case.problem, balance.replicas) for each in (worth, case.least))
+        if reached_worth != least:
+            yield f"a placement is worth {reached_worth}, the best {least}"
         leaders = {key: replicas[0] for key, replicas in reached.items()}
         found = leader_worth(case.problem, balance.leaders, leaders)
         best = least_leaders(case.problem, balance.leaders, reached)

@@ -43,16 +43,16 @@ FAULTS = [
     Fault(
         "a rack's upper bound is lost",
         "placement_task._choice_of",
-        "return allowed, low, high,",
-        "return allowed, low, 0 * high + partition.need,",
+        "return allowed, low, high",
+        "return allowed, low, 0 * high + partition.need",
         "5 brokers, seed 17",
     ),
     Fault(
-        "leader racks are forgotten",
-        "placement_task._choice_of",
-        "if fixed else rules.leader_racks",
-        "if True else rules.leader_racks",
-        "5 brokers, seed 307, topics",
+        "racks that are to lead get no replica",
+        "replicas._in_leader_racks",
+        "lacks = is_led & ~leads.any(axis=1)",
+        "lacks = is_led & False",
+        "a led topic",
     ),
     Fault(
         "a cordoned broker gets replicas",
@@ -92,8 +92,8 @@ FAULTS = [
     Fault(
         "capacities are forgotten",
         "placement_task.eligible_brokers",
-        ".capacity for broker_id",
-        ".capacity**0 for broker_id",
+        "weights[broker_id] for broker_id in ids",
+        "weights[broker_id] ** 0 for broker_id in ids",
         "5 brokers, seed 4",
     ),
     Fault(
@@ -155,14 +155,14 @@ FAULTS = [
     # Objectives and their order.
     Fault(
         "replicas come before bytes",
-        "replicas.place_replicas",
+        "replicas.copied",
         "if task.is_size_known else",
         "if not task.is_size_known else",
         "beside assigned ones",
     ),
     Fault(
         "bytes are as many as replicas",
-        "replicas.place_replicas",
+        "replicas.copied",
         "copies(task.size,",
         "copies(task.size**0,",
         "a new topic",
@@ -176,7 +176,7 @@ FAULTS = [
     ),
     Fault(
         "copies do not matter",
-        "replicas.place_replicas",
+        "replicas.copied",
         "(~task.is_new).astype(np.int64)",
         "0 * task.size",
         "a new topic",
@@ -317,7 +317,7 @@ FAULTS = [
     Fault(
         "decided racks are open again",
         "face._left",
-        "_fix_where_free(of_racks, some, np.sign(above - cheapest.rack_price))",
+        "_fix_where_free(of_racks, some, np.sign(cheapest.price[:, None] - cheapest.rack_price))",
         "pass",
         "9 brokers, seed 138",
     ),
@@ -436,7 +436,7 @@ FAULTS = [
     ),
     Fault(
         "turns begin at the last broker",
-        "costs.turns",
+        "costs.seats",
         "(rack[:column] == own)",
         "(rack[column:] == own)",
         "a new topic",

@@ -43,7 +43,6 @@ def single_changes(state: State, topics: frozenset[str]) -> Iterator[tuple[str, 
     yield "protect", _topics(topics, lambda topic: replace(topic, protect=topic.protect - {Protection.MOVE}))
     yield "assignment", _topics(topics, lambda topic: _placed(topic, assignment=None))
     for rack in sorted({broker.rack or "" for broker in observed.brokers.values()}):
-        yield "leader racks", _topics(topics, partial(_wider, "racks_leader", rack))
         yield "racks", _topics(topics, partial(_wider, "racks_only", rack))
     for one in observed.brokers:
         yield "brokers", _topics(topics, partial(_wider, "brokers_only", one))

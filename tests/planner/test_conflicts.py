@@ -148,11 +148,6 @@ def test_a_protected_topic_in_conflict_refuses_no_plan_that_leaves_it_out() -> N
     assert [problem.code for problem in refusal.value.problems] == ["KR302"]
 
 
-def test_leader_racks_without_a_broker() -> None:
-    text = _refusal([1, 3], _topic(Placement(racks_leader=frozenset({"c"}))), DRAINING_FIVE)
-    assert "racks.leader names c (topics.yaml:15)" in text
-
-
 def test_every_topic_in_conflict_is_named_once() -> None:
     held = (1, 3)
     partitions = tuple(Partition(number, 1, held, held, sizes=(1, 1)) for number in range(3))

@@ -127,12 +127,6 @@ def test_names_are_widened_by_one(placement: Placement, first: str) -> None:
     assert _remedies([_topic(factor=3, placement=placement)], {}, small_cluster("t-0: 1,4 size 1"))[0] == first
 
 
-def test_racks_to_lead_from_are_widened_by_one() -> None:
-    topic = _topic(placement=Placement(racks_leader=frozenset({"c"})))
-    observed = small_cluster("t-0: 1,2 size 1", brokers=(1, 2, 3))
-    assert _remedies([topic], {3: DRAIN[3]}, observed)[1] == "racks.leader names a too, for t (t.yaml:8)"
-
-
 def test_a_cordoned_broker_is_let_in_again() -> None:
     observed = small_cluster("t-0: 1,2 size 1", brokers=(1, 2, 3))
     cordoned = {3: DesiredBroker(3, BrokerState.CORDONED, at=Location("c.yaml", 23))}

@@ -22,6 +22,7 @@ from reconciler.model.desired import (
     Even,
     Off,
     Placement,
+    Spread,
     Within,
 )
 from reconciler.model.topic_partition import TopicPartition
@@ -167,9 +168,9 @@ def test_a_topic_crowded_on_few_brokers_is_spread_and_stays_so() -> None:
 
 
 def test_a_topic_that_rules_keep_uneven_is_named() -> None:
-    few = tuple(Partition(n, 1, (1,), (1,), sizes=(7,)) for n in range(4))
+    few = tuple(Partition(n, 1, (1, 2), (1, 2), sizes=(7, 7)) for n in range(4))
     observed = Cluster("c", {b: Broker(b, rack="ab"[b % 2]) for b in (1, 2, 3)}, {"x": Topic("x", few)})
-    placement = Placement(racks_only=frozenset({"a", "b"}), racks_leader=frozenset({"b"}))
+    placement = Placement(racks_spread=Spread.STRICT)
     desired = Desired(
         DesiredCluster("c", balance=Balance(topics=Even())), {"x": DesiredTopic("x", placement=placement)}
     )

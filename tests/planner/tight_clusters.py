@@ -122,6 +122,10 @@ def _copied(partition: Partition, chosen: Sequence[int]) -> int:
     return (partition.sizes[0] or 0) * len(set(chosen) - set(partition.replicas))
 
 
+_Places = dict[tuple[int, str], int]
+_Move = tuple[Partition, tuple[int, ...], tuple[int, ...]]
+
+
 def _can_run(case: Tight, way: Sequence[Sequence[int]]) -> bool:
     """Whether the moves can run one after another, each into any log dir, with no disk above its limit."""
     moves = [
@@ -135,30 +139,28 @@ def _can_run(case: Tight, way: Sequence[Sequence[int]]) -> bool:
         for one in broker.log_dirs
     }
     seen: set[tuple[frozenset[int], tuple[int, ...]]] = set()
-    places = sorted(free)
-
-    def ends(done: frozenset[int], now: Mapping[tuple[int, str], int]) -> bool:
+    open_states = [(frozenset[int](), free)]
+    while open_states:
+        done, now = open_states.pop()
         if len(done) == len(moves):
             return True
-        key = done, tuple(now[place] for place in places)
-        if key in seen:
-            return False
-        seen.add(key)
-        for number, (partition, added, removed) in enumerate(moves):
-            if number in done:
-                continue
-            size = partition.sizes[0] or 0
-            paths = [[one.path for one in case.observed.brokers[broker].log_dirs] for broker in added]
-            for into in product(*paths):
-                then = dict(now)
-                for broker, path in zip(added, into, strict=True):
-                    then[broker, path] -= size
-                if any(then[broker, path] < 0 for broker, path in zip(added, into, strict=True)):
-                    continue
-                for broker in removed:
-                    then[broker, partition.log_dirs[partition.replicas.index(broker)] or ""] += size
-                if ends(done | {number}, then):
-                    return True
-        return False
+        key = done, tuple(now[place] for place in sorted(now))
+        if key not in seen:
+            seen.add(key)
+            for number in set(range(len(moves))) - done:
+                open_states += [(done | {number}, then) for then in _after(case, now, moves[number])]
+    return False
 
-    return ends(frozenset(), free)
+
+def _after(case: Tight, now: _Places, move: _Move) -> Iterator[_Places]:
+    """Yield what is free once the move has ended, for each way to choose log dirs that never fills one too far."""
+    partition, added, removed = move
+    size = partition.sizes[0] or 0
+    for into in product(*([one.path for one in case.observed.brokers[broker].log_dirs] for broker in added)):
+        then = dict(now)
+        for broker, path in zip(added, into, strict=True):
+            then[broker, path] -= size
+        if all(then[broker, path] >= 0 for broker, path in zip(added, into, strict=True)):
+            for broker in removed:
+                then[broker, partition.log_dirs[partition.replicas.index(broker)] or ""] += size
+            yield then

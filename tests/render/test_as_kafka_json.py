@@ -3,8 +3,8 @@ from dataclasses import replace
 
 from helpers.plans.sample_plan import sample_plan
 
-from reconciler.model.move import Election, Move, Reason
-from reconciler.model.stage import ReassignStage
+from reconciler.model.move import DirMove, Election, Move, Reason
+from reconciler.model.stage import LogDirsStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render import as_kafka_json
 
@@ -68,3 +68,23 @@ def test_each_stage_has_its_files_and_the_rollback_holds_the_ordered_originals()
     assert {tuple(each["replicas"]) for each in target["partitions"]} == {(2, 4, 6)}
     assert {tuple(each["replicas"]) for each in back["partitions"]} == {(2, 4)}
     assert all(len(each["log_dirs"]) == len(each["replicas"]) for each in back["partitions"])
+
+
+def test_a_move_inside_a_broker_is_the_same_replicas_with_another_log_dir() -> None:
+    key = TopicPartition("t", 0)
+    inside = (
+        DirMove(key, 2, "/d1", "/d2", 5, Reason.DRAINING, replicas=(1, 2, 3)),
+        DirMove(key, 3, "/d2", "/d1", 5, Reason.LOG_DIRS, replicas=(1, 2, 3)),
+    )
+    files = as_kafka_json.plan_files(replace(sample_plan(), stages=(LogDirsStage(1, inside),)))
+    assert list(files) == ["stage-01-reassign.json", "stage-01-rollback.json"]
+    assert '"replicas":[1,2,3],"log_dirs":["any","/d2","/d1"]' in files["stage-01-reassign.json"]
+    assert '"replicas":[1,2,3],"log_dirs":["any","/d1","/d2"]' in files["stage-01-rollback.json"]
+
+
+def test_a_log_dir_that_is_asked_for_is_always_named_and_wins_over_a_predicted_one() -> None:
+    key = TopicPartition("t", 0)
+    move = Move(key, (1,), (6, 7), 5, Reason.BALANCE, log_dirs={6: "/d1"})
+    plan = replace(sample_plan(), stages=(ReassignStage(1, (move,)),), predicted_log_dirs={key: {6: "/d2", 7: "/d2"}})
+    assert '"log_dirs":["/d1","any"]' in as_kafka_json.plan_files(plan)["stage-01-reassign.json"]
+    assert '"log_dirs":["/d1","/d2"]' in as_kafka_json.plan_files(plan, has_log_dirs=True)["stage-01-reassign.json"]

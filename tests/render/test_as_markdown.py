@@ -256,6 +256,20 @@ def test_the_most_is_over_the_mean_by_capacity_without_brokers_that_are_to_be_em
     assert f"| preferred leaders per broker | 0 to 5 | 0 to 7 | {told} |" in text
 
 
+def test_each_measure_goes_by_its_own_capacity_and_full_disks_count_what_is_not_kafkas() -> None:
+    brokers = {1: BrokerGround(), 2: BrokerGround(weights={"leaders": 3, "disk": 2}, foreign_bytes=50)}
+    shares = {1: BrokerShare(10, 2, 50, 5, 5, 5), 2: BrokerShare(10, 6, 50, 15, 5, 15)}
+    plan = replace(
+        sample_plan(), grounds=Grounds(brokers=brokers), balance_before=shares, balance_after=shares, violations=()
+    )
+    text = unbroken(as_markdown.plan(plan))
+    assert "| Balance | Before | After | Most / mean, by capacity |" in text
+    assert "| replicas per broker | 10 | 10 | 1.000 |" in text
+    assert "| preferred leaders per broker | 2 to 6 | 2 to 6 | 1.000 |" in text
+    assert "| data per broker | 50 B | 50 B | 1.000 |" in text
+    assert "| in from producers per broker | 5 B/s to 15 B/s | 5 B/s to 15 B/s | 1.500 |" in text
+
+
 def _on_racks() -> Plan:
     """Return the sample on two racks: a partition leaves one, another spreads out, both over two stages."""
     brokers = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from reconciler.balance.files.arrow_tables import INT, INTS, LONG, LONGS, TEXT, TEXTS, ArrowTable, arrow_table
 from reconciler.model.cluster import Broker, Cluster, Partition
+from reconciler.model.desired import CAPACITIES
 from reconciler.model.topic_partition import TopicPartition
 
 BEFORE, AFTER = "before", "after"
@@ -19,7 +20,13 @@ _PARTITIONS = {
     "log_dirs": TEXTS,
     "racks": TEXTS,
 }
-_BROKERS = {"cluster": TEXT, "broker": INT, "capacity": INT}
+_BROKERS = {
+    "cluster": TEXT,
+    "broker": INT,
+    "capacity": INT,
+    **{f"{measure}_weight": LONG for measure in CAPACITIES},
+    "foreign_bytes": LONG,
+}
 _PLACES = {
     "side": TEXT,
     "cluster": TEXT,
@@ -54,18 +61,31 @@ def partition_table(sides: Iterable[Side]) -> ArrowTable:
     return arrow_table(_PARTITIONS, (row for side in sides for row in _partition_rows(side)))
 
 
-def broker_table(sides: Iterable[Side], capacities: Mapping[str, Mapping[int, int]]) -> ArrowTable:
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """What a cluster's fair shares go by: capacities of brokers, the weights that differ from them, foreign bytes."""
+
+    capacities: Mapping[int, int] = field(default_factory=dict)
+    weights: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
+    foreign: Mapping[int, int] = field(default_factory=dict)
+
+
+def broker_table(sides: Iterable[Side], weighed: Mapping[str, Weighed]) -> ArrowTable:
     """Return one row for each broker that is registered, or holds a replica, on any side.
 
-    Columns: cluster, broker, capacity, which is 1 where none is given.
+    Columns: cluster, broker, capacity, which is 1 where none is given; a weight for each measure, the capacity where
+    none is given; foreign_bytes.
     """
     found = brokers_of(sides)
-    rows = (
-        (name, broker.id, capacities.get(name, {}).get(broker.id, 1))
-        for name in sorted(found)
-        for broker in found[name].values()
-    )
+    rows = (_broker_row(name, broker.id, weighed) for name in sorted(found) for broker in found[name].values())
     return arrow_table(_BROKERS, rows)
+
+
+def _broker_row(name: str, broker_id: int, weighed: Mapping[str, Weighed]) -> tuple[object, ...]:
+    of = weighed.get(name, Weighed())
+    capacity, weights = of.capacities.get(broker_id, 1), of.weights.get(broker_id, {})
+    each = (weights.get(measure, capacity) for measure in CAPACITIES)
+    return name, broker_id, capacity, *each, of.foreign.get(broker_id, 0)
 
 
 def place_table(sides: Iterable[Side]) -> ArrowTable:

@@ -133,6 +133,11 @@ class LoadRow:
     log_dir: Annotated[str | None, ALWAYS, _LOG_DIR, "The log dir's path."] = None
     topic: Annotated[str | None, ALWAYS, _TOPIC, "The topic's name."] = None
     capacity: Annotated[int | None, ALWAYS, _BROKER, "A weight; 0: declared to end empty."] = None
+    weights: Annotated[
+        Mapping[str, int],
+        _BROKER,
+        "Its weights by measure, those that differ from its capacity; that of disk may be the disks' size.",
+    ] = field(default_factory=dict)
     is_alive: Annotated[bool, ALWAYS, _BROKER, "Whether it is registered and not fenced."] = True
     before: Annotated[Load | None, REQUIRED, "As it is observed; null for what a plan creates."] = None
     after: Annotated[Load | None, REQUIRED, "As a plan leaves it; null without one, and for what it deletes."] = None

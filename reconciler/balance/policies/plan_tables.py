@@ -66,7 +66,7 @@ def plan_tables(
 
     A topic: `partitions`, `replication_factor` (the least of its partitions') and `configs` as the plan leaves them,
     null where it deletes the topic; `observed_…` as they are, null where it makes it. `configs` are overrides alone.
-    A broker: `state` and `capacity` as declared, bytes of its log dirs in all, null where one is not known.
+    A broker: `state` and `capacity` (of replicas) as declared, bytes of its log dirs in all, null where one is unknown.
     A replica: `position` 0 is the preferred leader; one that a reassignment is taking away has none. `size_bytes` is
     null where not known. A move: whole ordered lists of brokers, and the line that asks for it.
     """
@@ -127,7 +127,7 @@ def _broker_rows(desired: Desired, observed: Cluster) -> Iterator[tuple[object, 
             broker.host,
             not broker.is_fenced,
             written.state.value,
-            written.capacity,
+            written.weight("replicas"),
             _sum(log_dir.total_bytes for log_dir in broker.log_dirs),
             _sum(log_dir.usable_bytes for log_dir in broker.log_dirs),
             sorted(broker.configs.items()),

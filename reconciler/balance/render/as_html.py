@@ -255,7 +255,9 @@ class ClusterPage:
         if not known:
             return None
         mean, shown = sum(known) / len(known), measured.shown
-        is_weighted = len({row.capacity for row in self.cluster.brokers}) > 1
+        is_weighted = len({row.capacity for row in self.cluster.brokers}) > 1 or any(
+            row.weights for row in self.cluster.brokers
+        )
         return chart(
             f"{measured.title} by broker",
             f"From {shown(min(known))} to {shown(max(known))}{self._when}, mean {shown(mean)}.",

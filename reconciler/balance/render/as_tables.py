@@ -47,6 +47,8 @@ class Measured:
     of: Callable[[Load], float | None]
     shown: Callable[[float], str]
     is_alarming: Callable[[float], bool] = lambda _value: False
+    weighed_by: str = "network"
+    """Which weight of a broker its fair share of the figure goes by."""
 
     def of_row(self, load: Load | None) -> float | None:
         """Return the figure, None where it is not known or there is no load."""
@@ -59,9 +61,9 @@ def _days_text(days: float) -> str:
     return f"{days:.0f} days" if days >= _WHOLE_DAYS else duration(days * _SECONDS_PER_DAY)
 
 
-REPLICAS = Measured("Replicas", "replicas", lambda load: load.replicas, count_text)
-LEADERS = Measured("Leaders", "leaders", lambda load: load.leaders, count_text)
-SIZE = Measured("Size", "size", lambda load: load.size_bytes, bytes_text)
+REPLICAS = Measured("Replicas", "replicas", lambda load: load.replicas, count_text, weighed_by="replicas")
+LEADERS = Measured("Leaders", "leaders", lambda load: load.leaders, count_text, weighed_by="leaders")
+SIZE = Measured("Size", "size", lambda load: load.size_bytes, bytes_text, weighed_by="disk")
 FREE = Measured("Free", "free", lambda load: load.free_bytes, bytes_text)
 GROWTH = Measured("Growth a day", "growth/day", lambda load: load.growth_bytes_per_day, bytes_text)
 FULL_IN = Measured("Until full", "full in", lambda load: load.days_until_full, _days_text)
@@ -277,11 +279,12 @@ def _worst_first(cluster: ClusterBalance, of: RateStatistic) -> list[LoadRow]:
     shares: dict[int | None, float] = {}
     for figure in figures:
         values = {row.broker: figure.of(_last(row)) or 0 for row in cluster.brokers}
-        capacity = sum(row.capacity or 0 for row in cluster.brokers)
+        weight = {row.broker: row.weights.get(figure.weighed_by, row.capacity or 0) for row in cluster.brokers}
+        capacity = sum(weight.values())
         mean = sum(values.values()) / capacity if capacity else 0
         for row in cluster.brokers:
-            if row.capacity and mean > 0:
-                share = values[row.broker] / row.capacity / mean
+            if weight[row.broker] and mean > 0:
+                share = values[row.broker] / weight[row.broker] / mean
                 shares[row.broker] = max(shares.get(row.broker, 0), share)
     return sorted(cluster.brokers, key=lambda row: (-round(shares.get(row.broker, 0), 9), row.broker or 0))
 

@@ -8,6 +8,13 @@ from reconciler.balance.model.balance_report import Level, Measure, RateStatisti
 _DECIMALS = 6
 _NO_STATISTIC = ""
 _COUNTED = {"replicas": Measure.REPLICAS, "leaders": Measure.LEADERS, "size_bytes": Measure.SIZE}
+_WEIGHED_BY = {
+    Measure.REPLICAS: "replicas_weight",
+    Measure.LEADERS: "leaders_weight",
+    Measure.SIZE: "disk_weight",
+    Measure.IN: "network_weight",
+    Measure.OUT: "network_weight",
+}
 _WAYS = {"in": Measure.IN, "out": Measure.OUT}
 
 
@@ -22,9 +29,15 @@ def skew(figures: DataFrame, brokers: DataFrame) -> DataFrame:
 
 
 def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Return one row for each side, cluster, broker and measure: value (for each unit of capacity), capacity."""
-    capacities = brokers.select("cluster", "broker", "capacity").where(F.col("capacity") > 0)
-    values = [(measure, _NO_STATISTIC, F.col(name).cast("double")) for name, measure in sorted(_COUNTED.items())] + [
+    """Return one row for each side, cluster, broker and measure: value (for each unit of capacity), capacity.
+
+    The size of a broker is all that lies on its disks, where these weigh by their size.
+    """
+    weighed = [*sorted({*_WEIGHED_BY.values()}), "foreign_bytes"]
+    capacities = brokers.select("cluster", "broker", "capacity", *weighed).where(F.col("capacity") > 0)
+    counted = {name: F.col(name).cast("double") for name in _COUNTED}
+    counted["size_bytes"] += F.col("foreign_bytes")
+    values = [(measure, _NO_STATISTIC, counted[name]) for name, measure in sorted(_COUNTED.items())] + [
         (measure, statistic.value, F.col(f"{way}_{statistic.value}"))
         for way, measure in _WAYS.items()
         for statistic in RateStatistic
@@ -34,7 +47,8 @@ def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
             F.struct(
                 F.lit(measure.value).alias("measure"),
                 F.lit(statistic).alias("statistic"),
-                (value / F.col("capacity")).alias("value"),
+                (value / F.col(_WEIGHED_BY[measure])).alias("value"),
+                F.col(_WEIGHED_BY[measure]).cast("double").alias("capacity"),
             )
             for measure, statistic, value in values
         )
@@ -42,8 +56,8 @@ def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
     return (
         figures.where(F.col("level") == Level.BROKER.value)
         .join(F.broadcast(capacities), on=["cluster", "broker"], how="inner")
-        .select("side", "cluster", "broker", "capacity", F.explode(each).alias("at"))
-        .select("side", "cluster", "broker", "capacity", "at.*")
+        .select("side", "cluster", "broker", F.explode(each).alias("at"))
+        .select("side", "cluster", "broker", "at.*")
     )
 
 
@@ -57,7 +71,7 @@ def _even(measured: DataFrame) -> DataFrame:
         *keys,
         "value",
         "capacity",
-        F.coalesce(F.sum("capacity").over(below), F.lit(0)).alias("below"),
+        F.coalesce(F.sum("capacity").over(below), F.lit(0.0)).alias("below"),
         (F.sum(value * capacity).over(group) / F.sum("capacity").over(group)).alias("mean"),
         F.count_if(value.isNull()).over(group).alias("unknown"),
     ).where((F.col("unknown") == 0) & (F.col("mean") > 0))

@@ -83,14 +83,14 @@ def _task(
     sides: "Sequence[Side]",
 ) -> "tuple[BalanceTask, tuple[Problem, ...]]":
     """Return what Spark is to do, and what there is to tell of what was measured."""
-    from reconciler.balance.files.assignment_table import broker_table, partition_table, place_table
+    from reconciler.balance.files.assignment_table import Weighed, broker_table, partition_table, place_table
     from reconciler.balance.spark.balance_job import BalanceTask
 
     measured, told = _measured(job, loads, observed)
     task = BalanceTask(
         partitions=partition_table(sides),
         places=place_table(sides),
-        brokers=broker_table(sides, {one.name: one.capacities for one in observed}),
+        brokers=broker_table(sides, {one.name: Weighed(one.capacities, one.weights, one.foreign) for one in observed}),
         measured=measured,
         out=Path(out) if out is not None else None,
         has_plan=any(one.plan is not None for one in observed),
@@ -136,10 +136,12 @@ def _check_loads(folder: str, observed: Sequence[ObservedCluster]) -> tuple[Prob
 def _cluster(
     one: ObservedCluster, found: "Found", brokers: Mapping[int, Broker], *, from_samples: bool
 ) -> ClusterBalance:
+    capacities, of_measures = one.capacities, one.weights
+
     def with_broker(row: LoadRow) -> LoadRow:
         broker = brokers[row.broker or 0]
-        capacity = one.capacities.get(broker.id, 1)
-        return replace(row, rack=broker.rack, capacity=capacity, is_alive=not broker.is_fenced)
+        capacity, weights = capacities.get(broker.id, 1), of_measures.get(broker.id, {})
+        return replace(row, rack=broker.rack, capacity=capacity, weights=weights, is_alive=not broker.is_fenced)
 
     total = found.of(Level.CLUSTER)[0]
     return ClusterBalance(

@@ -1,11 +1,12 @@
 """Reads the clusters that `balance` compares, as they are and as plans would leave them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
+from reconciler.diff.capacities import foreign_told, weights_told
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.move import Move
@@ -40,6 +41,19 @@ class ObservedCluster:
         """The weights of the brokers that differ from 1; 0 for one that is declared to end empty."""
         brokers = self.desired.cluster.brokers.values() if self.desired is not None else ()
         return {broker.id: 0 if broker.state in _EMPTY else broker.capacity for broker in brokers}
+
+    @property
+    def weights(self) -> Mapping[int, Mapping[str, int]]:
+        """The weights that differ from a broker's capacity, by measure; those of disks by their size included."""
+        if self.desired is None:
+            return {}
+        told = weights_told(self.desired, self.cluster)
+        return {broker_id: each for broker_id, each in told.items() if self.capacities.get(broker_id, 1)}
+
+    @property
+    def foreign(self) -> Mapping[int, int]:
+        """What else lies on brokers' disks, where these weigh by their size."""
+        return {} if self.desired is None else foreign_told(self.desired, self.cluster)
 
 
 def observed_clusters(

@@ -19,17 +19,20 @@ Counts = Sequence[tuple[int, int]]
 def replica_counts(desired: Desired, observed: Cluster) -> Counts:
     """Return how many replicas stand on each broker that lives and stays."""
     lists = (partition.target_replicas for _, partition in observed.partitions())
-    return _by_broker(desired, observed, Counter(replica for replicas in lists for replica in replicas))
+    return _by_broker(desired, observed, "replicas", Counter(replica for replicas in lists for replica in replicas))
 
 
 def leader_counts(desired: Desired, observed: Cluster) -> Counts:
     """Return how many partitions prefer each broker that lives and stays as their leader."""
-    return _by_broker(desired, observed, Counter(partition.preferred_leader for _, partition in observed.partitions()))
+    count = Counter(partition.preferred_leader for _, partition in observed.partitions())
+    return _by_broker(desired, observed, "leaders", count)
 
 
-def _by_broker(desired: Desired, observed: Cluster, count: Mapping[int, int] | Counter[int | None]) -> Counts:
+def _by_broker(
+    desired: Desired, observed: Cluster, measure: str, count: Mapping[int, int] | Counter[int | None]
+) -> Counts:
     brokers = (desired.cluster.broker(broker) for broker in observed.brokers if observed.is_alive(broker))
-    return [(count.get(broker.id, 0), broker.capacity) for broker in brokers if broker.state not in LEAVING]
+    return [(count.get(broker.id, 0), broker.weight(measure)) for broker in brokers if broker.state not in LEAVING]
 
 
 def tightest_band(counts: Counts) -> Within | None:
@@ -46,7 +49,8 @@ def _is_within(counts: Counts, each: tuple[int, int], band: Fraction) -> bool:
 
 def are_topics_even(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]) -> bool:
     """Whether each declared topic's replicas, and its preferred leaders, differ by one at most over its brokers."""
-    if any(broker.capacity != 1 for broker in desired.cluster.brokers.values()):
+    brokers = desired.cluster.brokers.values()
+    if any(broker.weight(measure) != 1 for broker in brokers for measure in ("replicas", "leaders")):
         return False
     return all(_is_topic_even(observed, name, rules[name].keepable) for name in desired.topics)
 

@@ -6,7 +6,7 @@ and where the rules allow no such counts, the band is what the most even counts 
 A cap is a rule: the most that a broker may ever end with. A band is a wish: no load goes above a cap for its sake.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -15,13 +15,16 @@ import numpy as np
 from reconciler.model.columns import Bools, Ints, alike
 from reconciler.model.desired import Balance, BalanceTarget, Even, Within
 from reconciler.planner.load_balance.task import (
+    CAPACITY_OF,
     COUNTS,
     DISK,
+    LEADER_IN,
     LEADERS,
     MEASURES,
     NETWORK_IN,
     NETWORK_OUT,
     REPLICAS,
+    TOPICS,
     LoadTask,
 )
 from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, evened_by_class
@@ -46,6 +49,7 @@ class Bands:
     low: Ints  # [measures, brokers]
     high: Ints  # [measures, brokers]: never above the cap
     share: Floats  # [measures, brokers]: fair shares, at least 1; for weighing only, never to decide what is inside
+    counts: tuple[int, ...]  # the measures that are counts
     cap: Ints | None = None  # [measures, brokers]: the rule; None: there is none
 
     def only(self, *measures: int) -> "Bands":
@@ -54,17 +58,11 @@ class Bands:
         asked[list(measures)] = self.asked[list(measures)]
         return replace(self, asked=asked)
 
-    def of_caps(self) -> "Bands":
-        """Return the caps alone, without any wish."""
-        if self.cap is None:
-            return replace(self, asked=np.zeros_like(self.asked))
-        asked = self.asked & (self.cap < NO_CAP).any(axis=1)
-        return replace(self, asked=asked, low=np.zeros_like(self.low), high=self.cap)
-
     def at(self, brokers: Ints) -> "Bands":
         """Return the bands of these brokers."""
         cap = None if self.cap is None else self.cap[:, brokers]
-        return Bands(self.asked, self.low[:, brokers], self.high[:, brokers], self.share[:, brokers], cap)
+        low, high = self.low[:, brokers], self.high[:, brokers]
+        return replace(self, low=low, high=high, share=self.share[:, brokers], cap=cap)
 
     def margins(self, part: int) -> tuple[Ints, Ints]:
         """Return one such part of each band's width, at its low and at its high end; a cap alone has no low end."""
@@ -74,7 +72,7 @@ class Bands:
     def narrowed(self, part: int) -> "Bands":
         """Return the bands of loads narrower by one such part of their width at each end; counts stay as they are."""
         below, above = self.margins(part)
-        below[list(COUNTS)], above[list(COUNTS)] = 0, 0
+        below[list(self.counts)], above[list(self.counts)] = 0, 0
         return replace(self, low=self.low + below, high=self.high - above)
 
     def as_wide_as(self, loads: Ints) -> "Bands":
@@ -112,7 +110,7 @@ class Bands:
         above = float((self.above_caps(loads) / self.share).sum())
         return float(f"{above:.9g}"), float((np.abs(self.excess(loads)) / self.share).sum())
 
-    def farther(self, measure: int, broker: Ints, before: Ints, moved: Ints) -> Floats:
+    def farther(self, measure: int | Ints, broker: Ints, before: Ints, moved: Ints) -> Floats:
         """Return [2, changes] how much farther outside its band, and above its cap, each broker is with so much more.
 
         In parts of fair shares; negative: closer.
@@ -142,8 +140,10 @@ class Bands:
 
 def bands_of(task: LoadTask, balance: Balance, caps: Caps = NO_CAPS) -> Bands:
     """Return the bands of a balance, which end at these caps; of a measure with neither nothing is asked."""
-    total = task.base.sum(axis=1) + (task.weights.replica * task.need[:, None] + task.weights.leader).sum(axis=0)
-    capacity, shape = task.eligible.capacity, (len(MEASURES), task.brokers)
+    total = task.base[:TOPICS].sum(axis=1)
+    total += (task.weights.replica * task.need[:, None] + task.weights.leader).sum(axis=0)
+    shape = (len(MEASURES), task.brokers)
+    capacity = np.array([task.eligible.capacity[word] for word in CAPACITY_OF])
     low, high = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     asked = np.zeros(len(MEASURES), dtype=np.bool_)
     targets: dict[int, BalanceTarget] = {
@@ -152,35 +152,71 @@ def bands_of(task: LoadTask, balance: Balance, caps: Caps = NO_CAPS) -> Bands:
         DISK: balance.disk,
         NETWORK_IN: balance.network_in,
         NETWORK_OUT: balance.network_out,
+        LEADER_IN: balance.leader_in,
     }
     for measure, target in targets.items():
         amount = int(total[measure])
         high[measure] = amount
         asked[measure] = isinstance(target, Within | Even)
         if isinstance(target, Within):
-            low[measure], high[measure] = band(amount, capacity, target, is_count=measure in COUNTS)
+            low[measure], high[measure] = band(amount, capacity[measure], target, is_count=measure in COUNTS)
         elif isinstance(target, Even):
             low[measure], high[measure] = _even(task, measure, amount)
-    weights = capacity.tolist()
-    share = np.array([[max(1.0, int(amount) * weight / sum(weights)) for weight in weights] for amount in total])
-    bands = Bands(asked, low, high, share)
-    return _capped(bands, task.eligible.ids, caps) if caps else bands
+    weights = zip(total, capacity.tolist(), strict=True)
+    share = np.array([[max(1.0, int(amount) * one / sum(of)) for one in of] for amount, of in weights])
+    if task.topics and isinstance(balance.topics, Within | Even):
+        of_topics = _of_topics(task, balance.topics)
+        asked, low, high, share = (
+            np.concatenate(pair) for pair in zip((asked, low, high, share), of_topics, strict=True)
+        )
+    bands = Bands(asked, low, high, share, task.counts)
+    is_capped = caps or task.eligible.most is not None
+    return _capped(bands, task, caps) if is_capped else bands
 
 
-def _capped(bands: Bands, ids: Sequence[int], caps: Caps) -> Bands:
+def _of_topics(task: LoadTask, target: Within | Even) -> tuple[Bools, Ints, Ints, Floats]:
+    """Return what is asked, the least, the most, and the shares of each topic's replicas and leads, by the brokers.
+
+    Of brokers that may not hold it a topic asks nothing, nor where no placement is outside the band.
+    """
+    topics, may_hold = len(task.topics), np.zeros((len(task.topics) + 1, task.brokers), dtype=np.bool_)
+    np.logical_or.at(may_hold, task.topic, task.allowed)
+    may_hold |= task.base[TOPICS : TOPICS + topics + 1] > 0
+    base = task.base[TOPICS:]
+    low, high = np.zeros_like(base), np.full_like(base, NO_CAP)
+    share, asked = np.ones(base.shape), np.zeros(len(base), dtype=np.bool_)
+    partitions = np.bincount(task.topic, minlength=topics + 1)
+    replicas = np.bincount(task.topic, weights=task.need, minlength=topics + 1).astype(np.int64)
+    kinds = ((0, replicas, "replicas"), (topics + 1, partitions, "leaders"))
+    for first, given, measure in kinds:
+        for topic in range(topics):
+            some, row = np.flatnonzero(may_hold[topic]), first + topic
+            total, capacity = int(given[topic] + base[row].sum()), task.eligible.capacity[measure][some]
+            band_of = target if isinstance(target, Within) else NEXT_WHOLE
+            low[row, some], high[row, some] = band(total, capacity, band_of)
+            share[row, some] = np.maximum(1.0, total * capacity / capacity.sum())
+            most = base[row, some] + partitions[topic]
+            asked[row] = bool(low[row, some].any() or (high[row, some] < most).any())
+    return asked, low, high, share
+
+
+def _capped(bands: Bands, task: LoadTask, caps: Caps) -> Bands:
     cap = np.full(bands.high.shape, NO_CAP, dtype=np.int64)
     for measure, most in caps.items():
-        cap[measure] = [most.get(broker_id, NO_CAP) for broker_id in ids]
+        cap[measure] = [most.get(broker_id, NO_CAP) for broker_id in task.eligible.ids]
+    if task.eligible.most is not None:
+        cap[REPLICAS] = np.maximum(task.eligible.most, task.base[REPLICAS])
     asked, high = bands.asked | (cap < NO_CAP).any(axis=1), np.minimum(bands.high, cap)
-    return Bands(asked, np.minimum(bands.low, high), high, bands.share, cap)
+    return replace(bands, asked=asked, low=np.minimum(bands.low, high), high=high, cap=cap)
 
 
 def _even(task: LoadTask, measure: int, amount: int) -> tuple[Ints, Ints]:
     """Return the whole numbers next to each fair share or, of replicas, the most even counts where rules force more."""
-    low, high = band(amount, task.eligible.capacity, NEXT_WHOLE)
+    capacity = task.eligible.capacity[CAPACITY_OF[measure]]
+    low, high = band(amount, capacity, NEXT_WHOLE)
     if measure != REPLICAS:
         return low, high
-    targets = CountTargets(task.base[REPLICAS], task.eligible.capacity)
+    targets = CountTargets(task.base[REPLICAS], capacity)
     counts = _even_counts(task, targets)
     if bool(((low <= counts) & (counts <= high)).all()):
         return low, high
@@ -195,7 +231,7 @@ def _even(task: LoadTask, measure: int, amount: int) -> tuple[Ints, Ints]:
 def _like_peers(task: LoadTask, counts: Ints) -> tuple[Ints, Ints]:
     """Return bounds in which brokers of one rack and capacity may trade places, where they differ by one at most."""
     low, high = counts.copy(), counts.copy()
-    rack, capacity = task.eligible.rack, task.eligible.capacity
+    rack, capacity = task.eligible.rack, task.eligible.capacity["replicas"]
     for broker in range(task.brokers):
         peers = counts[(rack == rack[broker]) & (capacity == capacity[broker])]
         if int(peers.max() - peers.min()) <= 1:
@@ -213,8 +249,8 @@ def _even_counts(task: LoadTask, targets: CountTargets) -> Ints:
         low=task.low[first],
         high=np.minimum(task.high[first], task.by_rack(allowed)),
         rack=task.eligible.rack,
-        leading=np.zeros_like(task.low[first], dtype=np.bool_),
         topic=np.zeros_like(first),
     )
-    standing = evened_by_class(rules, np.bincount(of_row), targets)
+    most = None if task.eligible.most is None else np.maximum(task.eligible.most - targets.base, 0)
+    standing = evened_by_class(rules, np.bincount(of_row), targets, most)
     return targets.base + sum(standing.counts(are_cells=False))

@@ -11,7 +11,7 @@ from reconciler.model.columns import Bools, Ints
 from reconciler.model.problem import ReconcilerError
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.pricing import Costs, Picked, bound_of, cheapest, cost_of, lower_bound
-from reconciler.planner.load_balance.task import DISK, LEADERS, MEASURES, NETWORK_OUT, REPLICAS, LoadTask
+from reconciler.planner.load_balance.task import DISK, REPLICAS, TOPICS, LoadTask
 from reconciler.planner.rows import Floats
 
 PARAMETERS = "use_preprocessing: false use_dual_simplex: false"
@@ -198,13 +198,24 @@ class Goal:
         return Costs(prices, self.copy << shift, self.change << shift)
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A placement to begin with: `members` [rows, brokers]; its prices [measures, brokers], in 2^finer of the unit."""
+
+    members: Bools
+    prices: Floats
+    finer: int
+
+
 class Relaxation:
     """A master that grows by the columns that pay at its prices.
 
     `prices`: the best seen, whole numbers in 2^-`shift` of the goal's unit; they prove a bound whatever they are.
     """
 
-    def __init__(self, task: LoadTask, bands: Bands, goal: Goal, *, is_part: bool = False) -> None:
+    def __init__(
+        self, task: LoadTask, bands: Bands, goal: Goal, start: "Start | None" = None, *, is_part: bool = False
+    ) -> None:
         self._task, self._bands, self._goal, self._is_part = task, bands, goal, is_part
         self.shift = shift_of(task, goal)
         self._unit = max(1.0, float(goal.copy.mean()) + goal.change)
@@ -213,10 +224,17 @@ class Relaxation:
         self._added = 0
         self._is_diving = False
         self._dear = 0.0  # what settling some partitions whole may add to the optimum before other ways are tried
-        self.prices = max(start_prices(task, bands, self.shift), key=self._bound_at)
+        # What is not asked for pays nothing back: its prices would prove too much.
+        known = (
+            [] if start is None else [_whole(start.prices * 2.0**start.finer, task, self.shift) * bands.asked[:, None]]
+        )
+        self.prices = max((*start_prices(task, bands, self.shift), *known), key=self._bound_at)
         self._bound = self._bound_at(self.prices)
         picked = cheapest(task, goal.costs(self.prices, self.shift))
         self._add(picked, np.flatnonzero(~task.stays))
+        if start is not None:
+            members, leader = start.members, task.leaders_of(start.members)
+            self._add(Picked(picked.cost, members, leader), np.flatnonzero((members != task.held).any(axis=1)))
 
     def dived(self) -> Solved:
         """Return a solution that takes nearly all columns whole: the largest parted partitions are settled, in turn."""
@@ -308,7 +326,7 @@ class Relaxation:
         return lower_bound(self._task, self._bands, self._goal.costs(prices, self.shift))
 
     def _add(self, picked: Picked, rows: Ints) -> int:
-        none = np.zeros((len(MEASURES), self._task.brokers), dtype=np.int64)
+        none = np.zeros_like(self._task.base)
         cost = cost_of(self._task, self._goal.costs(none, 0), picked.members, picked.leader)
         added = 0
         for row in rows.tolist():
@@ -356,18 +374,18 @@ def _first_penalty(task: LoadTask, bands: Bands, goal: Goal) -> Floats:
     Prices begin small where they end small: counts and rates are evened with little data.
     """
     whole = float((goal.copy * task.need).sum()) / task.brokers
-    part = np.full(len(MEASURES), 0.4)
+    part = np.full(len(task.base), 0.4)
     part[DISK] = 1.2
     part[REPLICAS] = 0.08
     if not goal.copy.any():
         whole = float(goal.change * len(task.need)) / task.brokers
-        part[[LEADERS, NETWORK_OUT]] = 1.2
+        part[list(task.of_leaders)] = 1.2
     return np.repeat(part[:, None] * max(1.0, whole), task.brokers, axis=1) * bands.asked[:, None]
 
 
 def start_prices(task: LoadTask, bands: Bands, shift: int) -> Iterator[Ints]:
     """Yield prices to begin with: none; and a byte on disk too much, or too little, at what a byte copied costs."""
-    none = np.zeros((len(MEASURES), task.brokers), dtype=np.int64)
+    none = np.zeros_like(task.base)
     yield none
     if bands.asked[DISK] and task.stays.any():
         excess = bands.excess(task.loads(task.held & task.stays[:, None], np.maximum(task.leader, 0), task.stays))[DISK]
@@ -379,7 +397,8 @@ def start_prices(task: LoadTask, bands: Bands, shift: int) -> Iterator[Ints]:
 
 def _whole(prices: Floats, task: LoadTask, shift: int) -> Ints:
     """Return the prices as whole numbers, so small that no cost leaves 64 bits."""
-    most = np.maximum(task.weights.replica.max(axis=0), task.weights.leader.max(axis=0)).astype(np.float64)
+    most = np.ones(len(prices))
+    most[:TOPICS] = np.maximum(task.weights.replica.max(axis=0), task.weights.leader.max(axis=0))
     limit = 2.0**54 / np.maximum(1.0, most) / max(1, int(task.need.max()))
     scaled = np.clip(prices * 2.0**shift, -limit[:, None], limit[:, None])
     whole: Ints = np.rint(scaled).astype(np.int64)

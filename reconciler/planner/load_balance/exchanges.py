@@ -7,7 +7,7 @@ import numpy as np
 from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.column_generation import Goal
-from reconciler.planner.load_balance.task import MEASURES, OF_LEADERS, LoadTask
+from reconciler.planner.load_balance.task import OF_LEADERS, TOPICS, LoadTask
 from reconciler.planner.rows import Floats
 
 
@@ -85,10 +85,9 @@ def _legal(placement: Placement, row: Ints, leaving: Ints, arriving: Ints) -> Ex
         count = task.by_rack(placement.members)
         fine |= (count[row, gone] > task.low[row, gone]) & (count[row, come] < task.high[row, come])
     was_leader = placement.leader[row] == leaving
-    leads = task.leading[row, arriving] | ~task.leading[row, leaving] & task.leading_at_need[row, arriving]
-    fine &= ~was_leader | leads
-    # A set of brokers in maintenance may lead only while no other replica can: such a set gets no better replica here.
-    fine &= task.leading[row, placement.leader[row]] | was_leader | ~task.leading[row, arriving]
+    fine &= ~was_leader | (task.rank[row, arriving] <= task.rank[row, leaving])
+    # A set whose leader leads only while no other replica can gets no better replica here.
+    fine &= was_leader | (task.rank[row, arriving] >= task.rank[row, placement.leader[row]])
     return Exchanges(row[fine], leaving[fine], arriving[fine], np.zeros(int(fine.sum()), dtype=np.bool_))
 
 
@@ -97,12 +96,13 @@ def leader_changes(placement: Placement, broker: int, *, is_above: bool) -> Exch
     task = placement.task
     if is_above:
         rows = np.flatnonzero(placement.leader == broker)
-        others = placement.members[rows] & task.leading[rows]
+        others = placement.members[rows] & (task.rank[rows] == task.rank[rows, broker, None])
         others[:, broker] = False
         at, arriving = np.nonzero(others)
         row = rows[at]
     else:
-        may = placement.members[:, broker] & task.leading[:, broker]
+        present = task.rank[np.arange(len(task.rank)), placement.leader]
+        may = placement.members[:, broker] & (task.rank[:, broker] == present)
         row = np.flatnonzero(may & (placement.leader != broker))
         arriving = np.full(len(row), broker)
     return Exchanges(row, arriving, arriving, np.ones(len(row), dtype=np.bool_))
@@ -125,7 +125,8 @@ def leaders_back(placement: Placement) -> Exchanges:
     present = np.maximum(task.leader, 0)
     rows = np.arange(len(present))
     may = (task.leader >= 0) & (placement.leader != task.leader) & ~task.is_new
-    row = np.flatnonzero(may & placement.members[rows, present] & task.leading[rows, present])
+    may &= placement.members[rows, present] & (task.rank[rows, present] == task.rank[rows, placement.leader])
+    row = np.flatnonzero(may)
     return Exchanges(row, present[row], present[row], np.ones(len(row), dtype=np.bool_))
 
 
@@ -133,8 +134,8 @@ def may_follow(placement: Placement, leaving: int, arriving: int) -> Bools:
     """Return [rows] whether the broker that arrives may do what the one that leaves does: lead, or follow."""
     task = placement.task
     leads = placement.leader == leaving
-    may: Bools = ~leads | task.leading[:, arriving] | ~task.leading[:, leaving]
-    may &= leads | task.leading[np.arange(len(leads)), placement.leader] | ~task.leading[:, arriving]
+    may: Bools = ~leads | (task.rank[:, arriving] <= task.rank[:, leaving])
+    may &= leads | (task.rank[:, arriving] >= task.rank[np.arange(len(leads)), placement.leader])
     return may
 
 
@@ -144,13 +145,45 @@ def closer(placement: Placement, bands: Bands, found: Exchanges) -> Floats:
     change = np.zeros((2, len(row)))
     was_leader = (placement.leader[row] == found.leaving) | found.is_lead
     from_leader = np.where(found.is_lead, placement.leader[row], found.leaving)
-    for measure in range(len(MEASURES)):
+    for measure in range(TOPICS):
         if not bands.asked[measure]:
             continue
         carried = task.weights.replica[row, measure] * ~found.is_lead + task.weights.leader[row, measure] * was_leader
         for broker, moved in ((from_leader, -carried), (found.arriving, carried)):
             change += bands.farther(measure, broker, placement.loads[measure, broker], moved)
+    for leads, moved in ((False, ~found.is_lead), (True, was_leader)) if task.topics else ():
+        measures, carried = task.of_topic(row, leads=leads), moved.astype(np.int64)
+        for broker, load in ((from_leader, -carried), (found.arriving, carried)):
+            change += bands.asked[measures] * bands.farther(measures, broker, placement.loads[measures, broker], load)
     return bands.weighed(change)
+
+
+def _change_of_topics(
+    placement: Placement,
+    bands: Bands,
+    pair: tuple[int, int],
+    rows: tuple[Ints, Ints],
+    moved: tuple[Ints, Ints],
+    *,
+    leads: bool,
+) -> Floats:
+    """Return how much farther outside the parts of topics get where the first rows' replicas, or leads, change sides.
+
+    `moved` [rows], 0 or 1: whether it changes sides. The second rows go the opposite way, and cancel those of their
+    topic.
+    """
+    task = placement.task
+    first, second = (task.of_topic(each, leads=leads) for each in rows)
+    is_same = first == second
+    change = np.zeros((2, len(first)))
+    for measures, own, other, ways in ((first, moved[0], moved[1], pair), (second, moved[1], moved[0], pair[::-1])):
+        # Where both are of one topic, the first speaks for both.
+        load = np.where(is_same, (own - other) if measures is first else 0, own)
+        for broker, sign in zip(ways, (-1, 1), strict=True):
+            there = np.full(len(first), broker)
+            farther = bands.farther(measures, there, placement.loads[measures, there], sign * load)
+            change += bands.asked[measures] * farther
+    return change
 
 
 def pair_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows: tuple[Ints, Ints]) -> Floats:
@@ -160,13 +193,21 @@ def pair_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows:
     """
     weights, (instead, back) = placement.task.weights, rows
     change = np.zeros((2, len(back)))
-    for measure in np.flatnonzero(bands.asked).tolist():
+    for measure in np.flatnonzero(bands.asked[:TOPICS]).tolist():
         moved = weights.replica[back, measure] - weights.replica[instead, measure]
         moved = moved + weights.leader[back, measure] * (placement.leader[back] == pair[1])
         moved = moved - weights.leader[instead, measure] * (placement.leader[instead] == pair[0])
         for broker, load in ((pair[0], moved), (pair[1], -moved)):
             there = np.full(len(back), broker)
             change += bands.farther(measure, there, placement.loads[measure, there], load)
+    if placement.task.topics:
+        one = np.ones(len(back), dtype=np.int64)
+        led = (
+            (placement.leader[instead] == pair[0]).astype(np.int64),
+            (placement.leader[back] == pair[1]).astype(np.int64),
+        )
+        change += _change_of_topics(placement, bands, pair, rows, (one, one), leads=False)
+        change += _change_of_topics(placement, bands, pair, rows, led, leads=True)
     return bands.weighed(change)
 
 
@@ -180,6 +221,9 @@ def leads_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows
             for broker, load in ((pair[0], moved), (pair[1], -moved)):
                 there = np.full(len(back), broker)
                 change += bands.farther(measure, there, placement.loads[measure, there], load)
+    if placement.task.topics:
+        one = np.ones(len(back), dtype=np.int64)
+        change += _change_of_topics(placement, bands, pair, rows, (one, one), leads=True)
     return bands.weighed(change)
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reconciler.model.desired import Balance, BalanceTarget, Even, Off
+from reconciler.model.desired import Balance, BalanceTarget, Even, Limits, Off
 from reconciler.model.loads import Loads, PartitionLoad
-from reconciler.model.problem import InvalidInput, Problem, Severity
+from reconciler.model.problem import InvalidInput, Location, Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import number
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace
 
 Carried = tuple[int, int, int]
@@ -15,6 +16,11 @@ MOST_EACH = 10**15
 """A petabyte, or as much a second: no partition carries it, so a larger figure is in another unit."""
 MOST_IN_ALL = 10**17
 """Sums of so many bytes, times a few hundred for their shares, stay below 2^63."""
+MOST_PARTS = 10_000
+"""Each part of a topic on a broker, of its replicas or its leads, is a row of the linear program: more take minutes."""
+
+
+NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +31,33 @@ class Measured:
     warnings: tuple[Problem, ...]
 
 
+_PLACE = {"disk": 0, "networkIn": 1, "networkOut": 2, "leaderIn": 1}
+"""The place in Carried of what each word is about."""
+
+
 def _targets(balance: Balance) -> Mapping[str, BalanceTarget]:
-    """Return what is asked of each load, by its word in `balance`, in the order of Carried."""
-    return {"disk": balance.disk, "networkIn": balance.network_in, "networkOut": balance.network_out}
+    """Return what is asked of each load, by its word in `balance`."""
+    return {
+        "disk": balance.disk,
+        "networkIn": balance.network_in,
+        "networkOut": balance.network_out,
+        "leaderIn": balance.leader_in,
+    }
+
+
+def has_many_parts(balance: Balance, topics: int, brokers: int) -> bool:
+    """Whether so many topics have more parts on brokers, of replicas and of leads, than are planned beside loads."""
+    return not isinstance(balance.topics, Off) and 2 * topics * brokers > MOST_PARTS
+
+
+def refuse_many_parts(balance: Balance, topics: int, brokers: int) -> None:
+    """Raise InvalidInput for more topics than are balanced together with loads."""
+    if has_many_parts(balance, topics, brokers):
+        message = (
+            f"balance.topics asks for {number(2 * topics * brokers)} parts of topics on brokers, and together with "
+            f"loads at most {number(MOST_PARTS)} are planned: turn one of them off, or plan fewer topics with --only"
+        )
+        raise InvalidInput([Problem("KR304", message, balance.at.get("topics"))])
 
 
 def has_loads(balance: Balance) -> bool:
@@ -35,8 +65,8 @@ def has_loads(balance: Balance) -> bool:
     return any(not isinstance(target, Off) for target in _targets(balance).values())
 
 
-def refuse_without_loads(balance: Balance, loads: Loads | None) -> None:
-    """Raise InvalidInput for a balance that these loads cannot serve."""
+def refuse_without_loads(balance: Balance, limits: Limits, loads: Loads | None) -> None:
+    """Raise InvalidInput for a balance, or limits of rates, that these loads cannot serve."""
     asked = {word: target for word, target in _targets(balance).items() if not isinstance(target, Off)}
 
     def problem(code: str, word: str, message: str) -> Problem:
@@ -47,14 +77,14 @@ def refuse_without_loads(balance: Balance, loads: Loads | None) -> None:
         for word in asked
         if loads is None and word != "disk"
     ]
+    for word in limits.rates if loads is None else ():
+        message = f"limits.{word} needs measured loads: plan with --loads DIR, or take it out"
+        problems.append(Problem("KR341", message, limits.at.get(word)))
     problems += [
         problem("KR342", word, f"balance.{word}: measured loads are never even; write {{within: 10%}}")
         for word, target in asked.items()
         if isinstance(target, Even)
     ]
-    if asked and not isinstance(balance.topics, Off):
-        message = f"balance.topics and balance.{next(iter(asked))} cannot be planned together yet: turn one of them off"
-        problems.append(problem("KR304", "topics", message))
     if problems:
         raise InvalidInput(problems)
 
@@ -64,6 +94,7 @@ def measured(
     unmoved: Iterable[tuple[TopicPartition, int | None]],
     balance: Balance,
     loads: Loads | None,
+    limits: Limits = NO_LIMITS,
 ) -> Measured:
     """Return what each partition to place, and each that stays put with its size, carries.
 
@@ -81,12 +112,14 @@ def measured(
     )
     filled = [_estimated(keys, column) for column in columns]
     _refuse_too_large([*filled, [size or 0 for size in sizes.values()]])
+    at = {f"balance.{word}": balance.at.get(word) for word, target in _targets(balance).items() if target != Off()}
+    at |= {f"limits.{word}": limits.at.get(word) for word in limits.rates}
     missing = {
-        word: [key for key, value in zip(keys, column, strict=True) if value is None and key not in new]
-        for (word, target), column in zip(_targets(balance).items(), columns, strict=True)
-        if not isinstance(target, Off)
+        path: [key for key, value in zip(keys, column, strict=True) if value is None and key not in new]
+        for path in at
+        for column in (columns[_PLACE[path.partition(".")[2]]],)
     }
-    return Measured(dict(zip(keys, zip(*filled, strict=True), strict=True)), tuple(_warnings(missing, balance)))
+    return Measured(dict(zip(keys, zip(*filled, strict=True), strict=True)), tuple(_warnings(missing, at)))
 
 
 def _disk_bytes(load: PartitionLoad, size: int | None, *, is_measured: bool) -> int | None:
@@ -123,12 +156,12 @@ def _mean(values: Sequence[int]) -> int:
     return -(-sum(values) // len(values)) if values else 0
 
 
-def _warnings(missing: Mapping[str, Sequence[TopicPartition]], balance: Balance) -> Iterator[Problem]:
-    for word, keys in missing.items():
+def _warnings(missing: Mapping[str, Sequence[TopicPartition]], at: Mapping[str, Location | None]) -> Iterator[Problem]:
+    for path, keys in missing.items():
         if keys:
             count = f"{keys[0]} is" if len(keys) == 1 else f"{len(keys)} partitions ({keys[0]} and others) are"
             message = (
-                f"balance.{word}: the load of {count} unknown; each counts as the mean of its topic's measured "
+                f"{path}: the load of {count} unknown; each counts as the mean of its topic's measured "
                 "partitions, else of the cluster's: measure longer for a balance that holds"
             )
-            yield Problem("KR841", message, balance.at.get(word), Severity.WARNING)
+            yield Problem("KR841", message, at[path], Severity.WARNING)

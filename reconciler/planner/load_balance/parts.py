@@ -74,7 +74,7 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
     """Return the task of these brokers, of the replicas that are there; those elsewhere are where `end` has them."""
     task, members = end.task, end.members
     rows = np.flatnonzero(members[:, brokers].any(axis=1))
-    here, rack = np.ix_(rows, brokers), task.eligible.rack[brokers]
+    here = np.ix_(rows, brokers)
     held, allowed = members[here], task.allowed[here]
     elsewhere = members[rows]
     elsewhere[:, brokers] = False
@@ -85,18 +85,10 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
     need, leader = held.sum(axis=1), place[end.leader[rows]]
     # Where the leader is elsewhere, whoever is here only follows.
     leads = leader[:, None] >= 0
-    ids = tuple(task.eligible.ids[broker] for broker in brokers.tolist())
-    eligible = replace(
-        task.eligible,
-        ids=ids,
-        column={broker_id: column for column, broker_id in enumerate(ids)},
-        capacity=task.eligible.capacity[brokers],
-        rack=rack,
-    )
     own = replace(
         task,
         partitions=tuple(task.partitions[row] for row in rows.tolist()),
-        eligible=eligible,
+        eligible=task.eligible.at(brokers),
         allowed=allowed,
         forced=task.forced[here],
         held=held,
@@ -105,13 +97,14 @@ def part_of(end: Placement, bands: Bands, goal: Goal, brokers: Ints) -> Part:
         high=high,
         leader=leader,
         leading=np.where(leads, task.leading[here], allowed),
-        leading_at_need=np.where(leads, task.leading_at_need[here], allowed),
+        rank=np.where(leads, task.rank[here], 0),
         may_lead_second=np.zeros(len(rows), dtype=np.bool_),
         is_new=task.is_new[rows],
         size=task.size[rows],
         stays=np.ones(len(rows), dtype=np.bool_),
         weights=Weights(task.weights.replica[rows], task.weights.leader[rows] * leads),
         base=task.base[:, brokers],
+        topic=task.topic[rows],
     )
     return Part(rows, brokers, own, bands.at(brokers), Goal(goal.copy[rows], 0))
 

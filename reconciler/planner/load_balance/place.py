@@ -10,14 +10,15 @@ from dataclasses import replace
 import numpy as np
 
 from reconciler.model.columns import Ints
-from reconciler.model.desired import Balance
+from reconciler.model.desired import Balance, Off
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import counted
 from reconciler.planner.leaders import Leaders
 from reconciler.planner.load_balance.bands import NO_CAPS, Bands, Caps, bands_of
-from reconciler.planner.load_balance.beam import within_bands
-from reconciler.planner.load_balance.column_generation import Goal, Relaxation, shift_of, start_prices
+from reconciler.planner.load_balance.beam import closest, within_bands
+from reconciler.planner.load_balance.column_generation import Goal, Relaxation, Start, shift_of, start_prices
 from reconciler.planner.load_balance.exchanges import Placement
 from reconciler.planner.load_balance.measured import Carried
 from reconciler.planner.load_balance.parts import part_of, parts_of, put_back
@@ -28,15 +29,14 @@ from reconciler.planner.load_balance.task import (
     DISK,
     MEASURES,
     NETWORK_OUT,
-    OF_LEADERS,
     OF_SETS,
     REPLICAS,
+    TOPICS,
     LoadTask,
-    base_loads,
     load_task,
 )
 from reconciler.planner.placement_task import PlacementTask, placement_task
-from reconciler.planner.replicas import ReplicaSets
+from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.rows import columns_of
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved
 
@@ -65,13 +65,14 @@ def placed_with_loads(
     Of those the fewest bytes copied, within the gap that the bound shows; then the fewest copies, then leader changes.
     Where a size is unknown, copies are counted before bytes.
     """
-    task = load_task(whole, unmoved, load_of)
+    topics = () if isinstance(balance.topics, Off) else whole.topics
+    task = load_task(whole, unmoved, load_of, topics)
     bands = bands_of(task, balance, caps)
     held = np.zeros((len(whole.partitions), task.brokers), dtype=np.bool_)
     leader = np.where(whole.need > 0, 0, np.maximum(whole.fixed[:, 0], 0))
     end, bound, prices, shift = Placement(task, task.held, task.leader), 0, np.zeros_like(task.base), 0
     if len(task.need):
-        end, prices, shift = _placed(task, bands)
+        end, prices, shift = _placed(task, bands, _start(whole, task, balance) if task.topics else None)
         for _ in range(SAME_AGAIN):
             if not _again(end, unmoved, balance, load_of, caps):
                 break
@@ -101,12 +102,11 @@ def _again(
         return False
     decided = [(each.topic_partition, lists[row]) for row, each in enumerate(task.partitions) if each.fixed]
     unmoved_then = (*unmoved, *decided)
-    next_task = load_task(
-        placement_task(PartitionsToPlace.of(partitions), unmoved_then, eligible), unmoved_then, load_of
-    )
+    whole = placement_task(PartitionsToPlace.of(partitions), unmoved_then, eligible)
+    next_task = load_task(whole, unmoved_then, load_of, task.topics)
     # Explicit assignments are no rows of a task; what they carry is the rest of its base.
-    assigned = task.base - base_loads((), unmoved, eligible, load_of)
-    next_task = replace(next_task, base=next_task.base + assigned, is_size_known=task.is_size_known)
+    moved = next_task.loads(end.members[rows], end.leader[rows]) - next_task.base
+    next_task = replace(next_task, base=end.loads - moved, is_size_known=task.is_size_known)
     again, *_ = _placed(next_task, bands_of(next_task, balance, caps))
     changed = (again.members != end.members[rows]).any(axis=1) | (again.leader != end.leader[rows])
     for place in np.flatnonzero(changed).tolist():
@@ -114,13 +114,28 @@ def _again(
     return bool(changed.any())
 
 
-def _placed(task: LoadTask, bands: Bands) -> tuple[Placement, Ints, int]:
+def _start(whole: PlacementTask, task: LoadTask, balance: Balance) -> Start:
+    """Return the best placement by counts alone, and its prices: topics ask for much, to which loads add little."""
+    sets = place_replicas(whole, Balance(replicas=balance.replicas, topics=balance.topics))
+    members = np.zeros((len(whole.partitions), task.brokers), dtype=np.bool_)
+    row, seat = np.nonzero(sets.held >= 0)
+    members[row, sets.held[row, seat]] = True
+    prices, ids = np.zeros(task.base.shape), task.eligible.ids
+    level = next((each for each in sets.proof.levels if each.objective == "bytes"), None)
+    if level is not None:
+        prices[REPLICAS] = [level.prices.get(one, 0) for one in ids]
+        for place, topic in enumerate(task.topics):
+            prices[TOPICS + place] = [level.topic_prices.get(topic, {}).get(one, 0) for one in ids]
+    return Start(members[whole.need > 0] | task.forced, prices, _finer(task))
+
+
+def _placed(task: LoadTask, bands: Bands, start: Start | None = None) -> tuple[Placement, Ints, int]:
     """Return the placement, and prices of the set's measures; the present one where it keeps rules and bands."""
     present = Placement(task, task.held, task.leader) if task.stays.all() else None
     if present is not None and bands.are_kept(present.loads):
         return present, np.zeros_like(task.base), 0
     goal = _goal(task)
-    end, prices, shift = _sets(task, bands, goal)
+    end, prices, shift = _sets(task, bands, goal, start)
     _lead(end, bands)
     # Network out follows from who leads. Only where order alone cannot keep its band are replicas copied for it.
     if bands.excess(end.loads)[NETWORK_OUT].any() or bands.above_caps(end.loads).any():
@@ -156,19 +171,19 @@ def _bound(task: LoadTask, bands: Bands, prices: Ints, shift: int) -> tuple[int,
     finer = _finer(task)
     copy = (task.size if task.is_size_known else np.ones_like(task.size)) << finer
     goal = Goal(np.where(task.is_new, 0, copy), 0)
-    wanted = bands.only(*OF_SETS)
+    wanted = bands.only(*task.of_sets)
     guesses = (*start_prices(task, wanted, shift), prices)
     bounds = [(lower_bound(task, wanted, goal.costs(each, shift)), each) for each in guesses]
     best, chosen = max(bounds, key=lambda each: each[0])
     return max(0, -(-best >> (shift + finer))), chosen
 
 
-def _sets(task: LoadTask, bands: Bands, goal: Goal) -> tuple[Placement, Ints, int]:
+def _sets(task: LoadTask, bands: Bands, goal: Goal, start: Start | None) -> tuple[Placement, Ints, int]:
     """Return replica sets with the fewest bytes copied that keep the bands of replicas, disks and network in."""
-    wanted = bands.only(*OF_SETS)
+    wanted = bands.only(*task.of_sets)
     parts = parts_of(task, wanted)
     if len(parts) == 1:
-        return _in_one(task, wanted, goal)
+        return _in_one(task, wanted, goal, start)
     end = Placement(task, task.held, task.leader)
     for brokers in parts:
         part = part_of(end, wanted, goal, brokers)
@@ -178,10 +193,12 @@ def _sets(task: LoadTask, bands: Bands, goal: Goal) -> tuple[Placement, Ints, in
     return end, np.zeros_like(task.base), shift_of(task, goal)
 
 
-def _in_one(task: LoadTask, wanted: Bands, goal: Goal, *, is_part: bool = False) -> tuple[Placement, Ints, int]:
+def _in_one(
+    task: LoadTask, wanted: Bands, goal: Goal, start: Start | None = None, *, is_part: bool = False
+) -> tuple[Placement, Ints, int]:
     """Return the same by one linear program over all brokers."""
     narrow = wanted.narrowed(NARROWER)
-    relaxation = Relaxation(task, narrow, goal, is_part=is_part)
+    relaxation = Relaxation(task, narrow, goal, start, is_part=is_part)
     relaxation.generated()
     prices, shift = relaxation.prices, relaxation.shift
     picked = cheapest(task, goal.costs(prices, shift))
@@ -192,21 +209,12 @@ def _in_one(task: LoadTask, wanted: Bands, goal: Goal, *, is_part: bool = False)
     repair(end, wanted, goal, replicas=True, leaders=False)
     spare(end, wanted, goal)
     trim(end, wanted, goal)
-    if not wanted.are_kept(end.loads):
-        end = within_bands(task, wanted, goal) or _within_caps(end, wanted, goal)
+    if wanted.cap is not None or not task.eligible.is_uniform:
+        end = closest(end, wanted, goal)
+    elif not wanted.are_kept(end.loads):
+        # Brokers that weigh alike, under no cap, keep what the search finds: their plans stay what they were.
+        end = within_bands(task, wanted, goal) or end
     return end, prices, shift
-
-
-def _within_caps(end: Placement, wanted: Bands, goal: Goal) -> Placement:
-    """Return a placement that keeps the caps where this one does not and one is found; then it is near the bands."""
-    if not wanted.above_caps(end.loads).any():
-        return end
-    found = within_bands(end.task, wanted.of_caps(), goal)
-    if found is None:
-        return end
-    repair(found, wanted, goal, replicas=True, leaders=False)
-    spare(found, wanted, goal)
-    return found
 
 
 def _lead(end: Placement, bands: Bands) -> None:
@@ -214,9 +222,9 @@ def _lead(end: Placement, bands: Bands) -> None:
     task = end.task
     for row in np.flatnonzero(end.leader != task.leader).tolist():
         present = int(task.leader[row])
-        if present >= 0 and end.members[row, present] and task.leading[row, present]:
+        if present >= 0 and end.members[row, present] and task.rank[row, present] == task.rank[row, end.leader[row]]:
             end.exchange(row, present, present)
-    wanted = bands.only(*OF_LEADERS)
+    wanted = bands.only(*task.of_leaders)
     one = Goal(np.zeros_like(task.size), 1)
     repair(end, wanted, one, replicas=False, leaders=True)
     spare(end, wanted, one, copies=False)
@@ -232,14 +240,20 @@ def _proof(end: Placement, whole: PlacementTask, bound: int, prices: Ints, shift
     }
     of_counts = of.pop(MEASURES[REPLICAS])
     load_prices = {word: given for word, given in of.items() if given}
-    level = PriceLevel(objective, value, min(value, bound), of_counts, load_prices=load_prices, shift=shift)
+    of_topics = zip(task.topics, prices[TOPICS:].tolist(), strict=False)
+    given = ((topic, zip(ids, row, strict=True)) for topic, row in of_topics if any(row))
+    topic_prices = {topic: {id_: price for id_, price in pairs if price} for topic, pairs in given}
+    level = PriceLevel(objective, value, min(value, bound), of_counts, topic_prices, load_prices, shift)
     return Proof(objective, value, level.lower_bound, levels=(level,))
 
 
 def _warnings(end: Placement, bands: Bands, balance: Balance) -> Iterator[Problem]:
     """Yield a warning for each measure that stays outside its band somewhere: the broker farthest out, and why."""
     task, excess = end.task, bands.excess(end.loads)
-    for measure in np.flatnonzero(excess.any(axis=1)).tolist():
+    # What is above a limit is its violation, and told there.
+    excess[bands.above_caps(end.loads).any(axis=1)] = 0
+    yield from _uneven_topics(end, bands, excess[TOPICS:], balance)
+    for measure in np.flatnonzero(excess[:TOPICS].any(axis=1)).tolist():
         is_above = bool((excess[measure] > 0).any())
         outside = excess[measure] if is_above else -excess[measure]
         column = int((outside / bands.share[measure]).argmax())
@@ -252,6 +266,25 @@ def _warnings(end: Placement, bands: Bands, balance: Balance) -> Iterator[Proble
             f"{_amount(measure, limit)}{more}: {_forbidding(end, bands, measure, column, is_above=is_above)}"
         )
         yield Problem("KR842", message, balance.at.get(MEASURES[measure]), Severity.WARNING)
+
+
+def _uneven_topics(end: Placement, bands: Bands, excess: Ints, balance: Balance) -> Iterator[Problem]:
+    """Yield a warning of the topics whose parts stay outside their bands somewhere: the part farthest out."""
+    if not excess.any():
+        return
+    topics = end.task.topics
+    uneven = {topics[place % (len(topics) + 1)] for place in np.flatnonzero(excess.any(axis=1)).tolist()}
+    place, column = divmod(int(np.abs(excess).argmax()), excess.shape[1])
+    what = "replicas" if place < len(topics) + 1 else "preferred leaders"
+    reached = int(end.loads[TOPICS + place, column])
+    limit = bands.high if excess[place, column] > 0 else bands.low
+    topic, broker = topics[place % (len(topics) + 1)], end.task.eligible.ids[column]
+    message = (
+        f"{counted(len(uneven), 'topic ends', 'topics end')} less even over the brokers than asked, {topic} "
+        f"with {reached} {what} on broker {broker} where its band ends at {int(limit[TOPICS + place, column])}: "
+        "racks, brokers named for it, or the other balances forbid more"
+    )
+    yield Problem("KR805", message, balance.at.get("topics"), Severity.WARNING)
 
 
 def _forbidding(end: Placement, bands: Bands, measure: int, column: int, *, is_above: bool) -> str:

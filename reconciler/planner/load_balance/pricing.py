@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
-from reconciler.planner.load_balance.task import DISK, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, LoadTask
+from reconciler.planner.load_balance.task import DISK, LEADER_IN, LEADERS, NETWORK_IN, NETWORK_OUT, REPLICAS, LoadTask
 
 CHUNK = 4096
 """Rows priced at a time: a few arrays of rows by brokers, some megabytes for 100 brokers."""
@@ -79,7 +79,7 @@ def replica_costs(task: LoadTask, costs: Costs, rows: Ints) -> Ints:
     for measure in (DISK, NETWORK_IN):
         if prices[measure].any():
             cost += weight[:, measure, None] * prices[measure]
-    return cost
+    return cost + prices[task.of_topic(rows)] if task.topics else cost
 
 
 def leader_costs(task: LoadTask, costs: Costs, rows: Ints) -> Ints:
@@ -89,9 +89,10 @@ def leader_costs(task: LoadTask, costs: Costs, rows: Ints) -> Ints:
     there = np.flatnonzero(task.leader[rows] >= 0)
     cost[there, task.leader[rows][there]] = 0
     cost += prices[LEADERS]
-    if prices[NETWORK_OUT].any():
-        cost += task.weights.leader[rows, NETWORK_OUT, None] * prices[NETWORK_OUT]
-    return cost
+    for measure in (NETWORK_OUT, LEADER_IN):
+        if prices[measure].any():
+            cost += task.weights.leader[rows, measure, None] * prices[measure]
+    return cost + prices[task.of_topic(rows, leads=True)] if task.topics else cost
 
 
 def _chunks(task: LoadTask) -> Iterator[Ints]:
@@ -116,17 +117,25 @@ def _choose(task: LoadTask, rows: Ints, found: Picked, replica: Ints, leader: In
     """Write the cheapest placement of these rows to `found`."""
     priced = _Priced(rows, task.allowed[rows], task.leading[rows], replica, leader)
     best = _best(task, priced)
-    others = np.flatnonzero(task.may_lead_second[rows])
-    if len(others):
-        without = priced.inside[others] & ~priced.leading[others]
-        second = task.leading_at_need[rows[others]] & without
-        worth = _best(task, _Priced(rows[others], without, second, replica[others], leader[others]))
+    for first in (1, 2):
+        without = priced.inside & (task.rank[rows] >= first)
+        others = np.flatnonzero(task.may_lead_second[rows] & _is_enough(task, rows, without))
+        if not len(others):
+            break
+        second = without[others] & (task.rank[rows[others]] == first)
+        worth = _best(task, _Priced(rows[others], without[others], second, replica[others], leader[others]))
         is_better = worth.cost < best.cost[others]
         better = others[is_better]
         best.cost[better], best.leader[better] = worth.cost[is_better], worth.leader[is_better]
         best.members[better] = worth.members[is_better]
     _stay_where_equal(task, priced, best)
     found.cost[rows], found.members[rows], found.leader[rows] = best.cost, best.members, best.leader
+
+
+def _is_enough(task: LoadTask, rows: Ints, inside: Bools) -> Bools:
+    """Return which of these rows may have a set of these brokers alone, as far as the number of brokers tells."""
+    found: Bools = (inside.sum(axis=1) >= task.need[rows]) & ~(task.forced[rows] & ~inside).any(axis=1)
+    return found
 
 
 def _best(task: LoadTask, priced: _Priced) -> Picked:
@@ -142,7 +151,7 @@ def _best(task: LoadTask, priced: _Priced) -> Picked:
     lead = entry.argmin(axis=1)
     at = np.arange(len(rows))
     cost = base + entry[at, lead]
-    for place in np.flatnonzero(~members[at, lead]).tolist():
+    for place in np.flatnonzero(~members[at, lead] & (cost < FAR // 2)).tolist():
         _swap_in(task, int(rows[place]), members[place], ranked[place], int(lead[place]))
     return Picked(cost, members, lead)
 

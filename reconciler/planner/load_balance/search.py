@@ -22,7 +22,7 @@ from reconciler.planner.load_balance.exchanges import (
     replica_exchanges,
     ways_back,
 )
-from reconciler.planner.load_balance.task import LoadTask
+from reconciler.planner.load_balance.task import LEADER_IN, TOPICS, LoadTask
 from reconciler.planner.rows import Floats
 
 STEPS, ROWS_A_STEP = 4000, 8
@@ -81,7 +81,7 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, le
         cost = dearer(placement, goal, found)
         useful = np.flatnonzero(change < -HARDLY)
         if not len(useful):
-            is_traded = leaders and task.weights.leader[:, where[0]].any() and _trade_leads(placement, bands, where[1])
+            is_traded = leaders and _is_of_leaders(task, where[0]) and _are_leads_passed(placement, bands, where)
             if is_traded or (replicas and _trade_replicas(placement, bands, where)):
                 stuck.clear()
             else:
@@ -120,18 +120,75 @@ def _candidates(
     """Return the exchanges that bring this broker's load of that measure towards its band."""
     task = placement.task
     is_above = bool(placement.loads[measure, broker] > bands.high[measure, broker])
-    is_of_leaders = bool(task.weights.leader[:, measure].any())
+    is_of_leaders = _is_of_leaders(task, measure)
+    # What leaders take in, and a topic's leads, are evened by order alone; only a rule is worth a copy.
+    is_by_order = measure == LEADER_IN or (measure >= TOPICS and is_of_leaders)
+    may_copy = replicas and (not is_by_order or bool(bands.above_caps(placement.loads)[measure].any()))
     parts = []
-    if replicas:
+    if may_copy:
         parts.append(replica_exchanges(placement, broker, is_above=is_above, leaders_only=is_of_leaders))
     if leaders and is_of_leaders:
         parts.append(leader_changes(placement, broker, is_above=is_above))
     return joined(parts)
 
 
+def _is_of_leaders(task: LoadTask, measure: int) -> bool:
+    """Whether leaders carry anything of that measure."""
+    if measure >= TOPICS:
+        return measure in task.of_leaders
+    return bool(task.weights.leader[:, measure].any())
+
+
+def _are_leads_passed(placement: Placement, bands: Bands, where: tuple[int, int]) -> bool:
+    """Let several brokers pass leads on at once; false where that brings nothing closer."""
+    if _trade_leads(placement, bands, where[1]):
+        return True
+    return where[0] >= TOPICS and _pass_on(placement, bands, where)
+
+
+def _pass_on(placement: Placement, bands: Bands, where: tuple[int, int]) -> bool:
+    """Let a topic's leads go on from broker to broker, along the shortest way; undone where nothing is closer."""
+    (measure, broker), task = where, placement.task
+    count, low, high = (each[measure] for each in (placement.loads, bands.low, bands.high))
+    is_above = bool(count[broker] > high[broker])
+    ends = (count < high) if is_above else (count > low)
+    rows = np.flatnonzero(task.of_topic(np.arange(len(task.topic)), leads=True) == measure)
+    rank = task.rank[rows]
+    may = placement.members[rows] & (rank == rank[np.arange(len(rows)), placement.leader[rows]][:, None])
+    # From a broker that has too many leads to one with room for another; or back from one that has too few.
+    came: dict[int, tuple[int, int]] = {}
+    queue = [broker]
+    for here in queue:
+        if ends[here] and here != broker:
+            break
+        there = (placement.leader[rows] == here) if is_above else may[:, here]
+        for one in np.flatnonzero(there).tolist():
+            others = np.flatnonzero(may[one]).tolist() if is_above else [int(placement.leader[rows[one]])]
+            for other in others:
+                if other != broker and other not in came:
+                    came[other] = here, int(rows[one])
+                    queue.append(other)
+    end = next((each for each in queue if each != broker and ends[each]), None)
+    if end is None:
+        return False
+    before, undo = float(bands.outside(placement.loads).sum()), []
+    while end != broker:
+        other, row = came[end]
+        undo.append((row, int(placement.leader[row])))
+        new = end if is_above else other
+        placement.exchange(row, new, new)
+        end = other
+    if float(bands.outside(placement.loads).sum()) < before - HARDLY:
+        return True
+    for row, leader in reversed(undo):
+        placement.exchange(row, leader, leader)
+    return False
+
+
 def _trade_leads(placement: Placement, bands: Bands, broker: int) -> bool:
     """Let this broker and another trade the leads of two partitions that both hold; false where no pair is closer."""
-    may = placement.members & placement.task.leading
+    rank = placement.task.rank
+    may = placement.members & (rank == rank[np.arange(len(rank)), placement.leader][:, None])
     trades = []
     for other in np.flatnonzero(np.arange(placement.task.brokers) != broker).tolist():
         given = np.flatnonzero((placement.leader == broker) & may[:, other])
@@ -150,25 +207,24 @@ def _trade_leads(placement: Placement, bands: Bands, broker: int) -> bool:
     return True
 
 
-PAIRS = 1 << 20
-"""At most so many trades of two replicas are weighed at once."""
+SIDE = 128
+"""So many partitions of each of two brokers are weighed for a trade, from the lightest to the heaviest."""
 
 
 def _trade_replicas(placement: Placement, bands: Bands, where: tuple[int, int]) -> bool:
-    """Let a broker above a cap and another trade replicas of two partitions; false where no pair is closer.
+    """Let this broker and another trade replicas of two partitions; false where no pair is closer.
 
-    Rules are worth the search that bands are not: near a cap few single replicas fit anywhere.
+    Near a cap few single replicas fit; nor do they where a broker weighs much in one measure and little in others.
+    Brokers that weigh alike do without such trades: their plans stay what they were.
     """
     measure, broker = where
     task = placement.task
-    if not bands.above_caps(placement.loads)[where]:
+    if task.eligible.is_uniform and not bands.above_caps(placement.loads)[where]:
         return False
+    carried = (task.weights.replica + task.weights.leader)[:, measure]
     best: tuple[float, int, int, int] = (-HARDLY, -1, -1, -1)
     for other in np.flatnonzero(np.arange(task.brokers) != broker).tolist():
-        gone, come = (np.flatnonzero(each) for each in _tradable(placement, broker, other))
-        # The heaviest go, and the lightest come.
-        order = np.lexsort((gone, -(task.weights.replica + task.weights.leader)[gone, measure]))
-        gone = gone[order[: max(1, PAIRS // max(1, len(come)))]]
+        gone, come = (_some(np.flatnonzero(each), carried) for each in _tradable(placement, broker, other))
         given, taken = (each.ravel() for each in np.meshgrid(gone, come, indexing="ij"))
         if len(given):
             change = pair_change(placement, bands, (broker, other), (given, taken))
@@ -180,6 +236,14 @@ def _trade_replicas(placement: Placement, bands: Bands, where: tuple[int, int]) 
     placement.exchange(given_row, broker, other)
     placement.exchange(taken_row, other, broker)
     return True
+
+
+def _some(rows: Ints, carried: Ints) -> Ints:
+    """Return at most SIDE of these rows, evenly spaced by what they carry."""
+    if len(rows) <= SIDE:
+        return rows
+    order = rows[np.lexsort((rows, carried[rows]))]
+    return order[np.arange(SIDE) * (len(rows) - 1) // (SIDE - 1)]
 
 
 def _tradable(placement: Placement, one: int, other: int) -> tuple[Bools, Bools]:

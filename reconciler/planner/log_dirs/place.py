@@ -132,8 +132,9 @@ class _Planning:
         self.in_flight = frozenset(self.table.reassigning)
 
     def plan(self, broker: DirsOfBroker) -> None:
-        """Plan one broker."""
+        """Plan one broker; what it copies from dir to dir at this moment goes on, and is part of the plan if asked."""
         places = broker.open_places
+        self.dir_moves += self._under_way(broker)
         drained = [item for item in self._draining(broker) if item is not None]
         arriving = [*self.coming.arriving.get(broker.broker_id, ())] if len(broker.dirs) > 1 else []
         target = self.desired.cluster.balance.log_dirs
@@ -167,10 +168,16 @@ class _Planning:
         self._take(broker, items, dirs, task, solve(task, WORK))
 
     def _held(self, broker: DirsOfBroker, places: Sequence[int]) -> Iterator[int]:
-        """Yield the bytes in each of these log dirs once what leaves the broker has left."""
+        """Yield the bytes in each of these log dirs once what leaves has left, and copies under way have ended."""
         for place in places:
-            there = (one for one in broker.lying if one.place == place and self._is_leaving(one.row, broker.broker_id))
-            yield broker.held(place) - sum(max(0, one.size) for one in there)
+            held = broker.held(place)
+            for one in broker.lying:
+                is_leaving = self._is_leaving(one.row, broker.broker_id)
+                if one.place == place and (is_leaving or one.goes_to not in {NONE, place}):
+                    held -= max(0, one.size)
+                if one.goes_to == place != one.place:
+                    held += (0 if is_leaving else max(0, one.size)) - one.copied
+            yield held
 
     def _is_leaving(self, row: int, broker_id: int) -> bool:
         key = self.table.key(row)
@@ -180,11 +187,24 @@ class _Planning:
         """Whether the plan may move a replica of that row about: what is in flight is left alone."""
         return row not in self.in_flight and (self.only is None or topic in self.only)
 
+    def _under_way(self, broker: DirsOfBroker) -> Iterator[DirMove]:
+        """Yield the copies under way out of log dirs that are to end empty: a run waits for their end."""
+        for row, held, place, goes_to, _ in broker.lying:
+            one = broker.dirs[place]
+            if one.is_draining and goes_to in broker.open_places and not self._is_leaving(row, broker.broker_id):
+                key, to = self.table.key(row), broker.dirs[goes_to].path
+                if self._is_in_reach(row, key.topic):
+                    self.least += max(0, held)
+                    replicas = self.coming.replicas(_Item(key, held, held >= 0, one, row), self.table)
+                    yield DirMove(
+                        key, broker.broker_id, one.path, to, max(0, held), Reason.DRAINING, one.at, held >= 0, replicas
+                    )
+
     def _draining(self, broker: DirsOfBroker) -> Iterator[_Item | None]:
         """Yield what lies in log dirs that are to end empty; None for one that is protected, which is refused."""
-        for row, held, place in broker.lying:
+        for row, held, place, goes_to, _ in broker.lying:
             one = broker.dirs[place]
-            if not one.is_draining or self._is_leaving(row, broker.broker_id):
+            if not one.is_draining or goes_to != NONE or self._is_leaving(row, broker.broker_id):
                 continue
             key = self.table.key(row)
             if not self._is_in_reach(row, key.topic):
@@ -202,8 +222,13 @@ class _Planning:
 
     def _staying(self, broker: DirsOfBroker) -> Iterator[tuple[_Item, int]]:
         """Yield the replicas, with their log dirs, that may be moved for others or for the balance."""
-        for row, held, place in broker.lying:
-            if held <= 0 or not broker.dirs[place].is_open or self._is_leaving(row, broker.broker_id):
+        for row, held, place, goes_to, _ in broker.lying:
+            if (
+                held <= 0
+                or goes_to != NONE
+                or not broker.dirs[place].is_open
+                or self._is_leaving(row, broker.broker_id)
+            ):
                 continue
             key = self.table.key(row)
             rule = self.rules[key.topic]
@@ -245,7 +270,7 @@ def _nowhere(broker: DirsOfBroker, drained: Sequence[_Item]) -> Problem:
         f"log dir {path} of broker {broker.broker_id} cannot be emptied: every other log dir of the broker is draining,"
         " cordoned or offline. Keep one of them active, or declare the broker draining"
     )
-    return Problem("KR351", message, at)
+    return Problem("KR354", message, at)
 
 
 def _no_room(broker: DirsOfBroker, drained: Sequence[_Item], dirs: Sequence[DirOfBroker], task: DirTask) -> Problem:

@@ -208,9 +208,7 @@ def _demand(
     counted = {b for b in counted if _state(desired, b) not in {BrokerState.DRAINING, BrokerState.ABSENT}}
     keeping = frozenset(b for b in counted if not observed.brokers[b].is_fenced)
     getting = frozenset(b for b in keeping if _state(desired, b) is not BrokerState.CORDONED)
-    leading_at_need = frozenset(
-        b for b in keeping if placement.racks_leader is None or rack[b] in placement.racks_leader
-    )
+    leading_at_need = frozenset(b for b in keeping if _state(desired, b) is not BrokerState.MAINTENANCE)
     return Demand(
         topic_partition=key,
         current=current,
@@ -218,11 +216,15 @@ def _demand(
         need=need,
         allowed=getting | (keeping & frozenset(current)) | must_hold,
         must_hold=must_hold,
-        bounds=_rack_bounds(placement.racks_spread, need, {rack[b] for b in counted}, rack, current),
+        bounds=_exact(placement.racks_replicas, rack)
+        if placement.racks_replicas is not None
+        else _rack_bounds(placement.racks_spread, need, {rack[b] for b in counted}, rack, current),
         counted_racks=frozenset(rack[b] for b in counted),
-        is_yielding=placement.racks_spread is not Spread.STRICT,
+        is_yielding=placement.racks_spread is not Spread.STRICT and placement.racks_replicas is None,
         leader_racks=placement.racks_leader,
-        leading=frozenset(b for b in leading_at_need if _state(desired, b) is not BrokerState.MAINTENANCE),
+        leading=frozenset(
+            b for b in leading_at_need if placement.racks_leader is None or rack[b] in placement.racks_leader
+        ),
         leading_at_need=leading_at_need,
         settled=settled,
         is_declared=is_declared,
@@ -236,6 +238,11 @@ def _is_named(placement: Placement, broker_id: int, rack: str) -> bool:
         and broker_id not in placement.brokers_except
         and (placement.racks_only is None or rack in placement.racks_only)
     )
+
+
+def _exact(by_rack: Sequence[tuple[str, int]], rack: Mapping[int, str]) -> Mapping[str, tuple[int, int]]:
+    """Return bounds that leave each rack its number of replicas, and the others none."""
+    return dict.fromkeys(rack.values(), (0, 0)) | {name: (count, count) for name, count in by_rack}
 
 
 def _rack_bounds(
@@ -261,8 +268,6 @@ def legal_sets(demand: Demand, rack_of: Mapping[int, str]) -> list[tuple[int, ..
         tuple(sorted((*demand.must_hold, *chosen)))
         for chosen in combinations(free, demand.need - len(demand.must_hold))
     ]
-    if demand.leader_racks is not None:
-        found = [replicas for replicas in found if demand.leading_at_need & set(replicas)]
     excess = {replicas: rack_excess(demand, rack_of, replicas) for replicas in found}
     least = min(excess.values(), default=(0, 0, 0))
     if least != (0, 0, 0) and not demand.is_yielding:
@@ -284,8 +289,7 @@ def _is_settlement_legal(problem: Problem, demand: Demand) -> bool:
     if demand.is_contradicted or len(demand.settled) != demand.need:
         return False
     keeps_spread = demand.is_yielding or rack_excess(demand, problem.rack_of, demand.settled) == (0, 0, 0)
-    leads = demand.leader_racks is None or problem.rack_of[demand.settled[0]] in demand.leader_racks
-    return demand.allowed.issuperset(demand.settled) and keeps_spread and leads
+    return demand.allowed.issuperset(demand.settled) and keeps_spread
 
 
 def rack_excess(demand: Demand, rack_of: Mapping[int, str], replicas: Iterable[int]) -> tuple[int, int, int]:
@@ -322,13 +326,20 @@ class Worth:
     balance: int
     bytes: int
     copies: int
+    unled: int
     squares: int
     leaders_lost: int
 
     @property
     def key(self) -> Score:
         """The objectives in the contract's order; the least squares are the balance itself where `even` is asked."""
-        return self.balance, self.bytes, self.copies, self.squares, self.leaders_lost
+        return self.balance, self.bytes, self.copies, self.unled, self.squares, self.leaders_lost
+
+    def least_of(self, problem: "Problem", target: BalanceTarget) -> Score:
+        """Return those objectives that a plan reaches exactly: leader racks are only preferred beside a balance."""
+        if not any(demand.leader_racks is not None for demand in problem.demands):
+            return self.key
+        return self.key[:4] if isinstance(target, Off) else self.key[:3]
 
 
 def balance_of(target: BalanceTarget, capacity: Mapping[int, int], counts: Mapping[int, int]) -> int:
@@ -350,9 +361,15 @@ def worth_of(problem: Problem, target: BalanceTarget, placed: Mapping[TopicParti
         balance=balance_of(target, problem.capacity, counts),
         bytes=sum(demand.bytes_copied(sets[demand.topic_partition]) for demand in problem.demands),
         copies=sum(demand.copied(sets[demand.topic_partition]) for demand in problem.demands),
+        unled=sum(_is_unled(demand, sets[demand.topic_partition]) for demand in problem.demands),
         squares=squares(problem.capacity, counts),
         leaders_lost=sum(_loses_leader(demand, sets[demand.topic_partition]) for demand in problem.demands),
     )
+
+
+def _is_unled(demand: Demand, replicas: Iterable[int]) -> bool:
+    """Whether no replica is in a rack that is to lead."""
+    return demand.leader_racks is not None and demand.leading.isdisjoint(replicas)
 
 
 def _loses_leader(demand: Demand, replicas: Iterable[int]) -> bool:
@@ -360,35 +377,50 @@ def _loses_leader(demand: Demand, replicas: Iterable[int]) -> bool:
     return bool(demand.current) and demand.current[0] in demand.leading and demand.current[0] not in replicas
 
 
-def least_placement(problem: Problem, target: BalanceTarget) -> Worth | None:
+def most_of(problem: Problem, limit: int) -> Mapping[int, int]:
+    """Return what each broker may hold where a limit is written: more only where so much of it may not be moved."""
+    staying = Counter(b for d in problem.demands for b in (d.must_hold if d.settled is None else d.settled))
+    return {broker_id: max(limit, staying[broker_id]) for broker_id in problem.brokers}
+
+
+def least_placement(problem: Problem, target: BalanceTarget, most: Mapping[int, int] | None = None) -> Worth | None:
     """Return what the best of all legal placements is worth, None where there is no legal one.
 
+    `most`: the replicas that each broker may hold.
     Where a size is unknown copies are counted before bytes.
     """
     order: Callable[[int, int], tuple[int, int]]
     order = (lambda size, copies: (size, copies)) if problem.is_size_known else (lambda size, copies: (copies, size))
-    reached: dict[Counts, Score] = {(0,) * len(problem.brokers): (0, 0, 0)}
+    reached: dict[Counts, Score] = {(0,) * len(problem.brokers): (0, 0, 0, 0)}
     for demand in problem.demands:
         choices = [
             (
                 tuple(int(broker_id in replicas) for broker_id in problem.brokers),
-                (*order(demand.bytes_copied(replicas), demand.copied(replicas)), int(_loses_leader(demand, replicas))),
+                (
+                    *order(demand.bytes_copied(replicas), demand.copied(replicas)),
+                    int(_is_unled(demand, replicas)),
+                    int(_loses_leader(demand, replicas)),
+                ),
             )
             for replicas in legal_sets(demand, problem.rack_of)
         ]
         reached = _extended(reached, choices)
-    keys = [_key(problem, target, counts, score) for counts, score in reached.items()]
+    keys = [
+        _key(problem, target, counts, score)
+        for counts, score in reached.items()
+        if most is None or all(count <= most[b] for b, count in zip(problem.brokers, counts, strict=True))
+    ]
     if not keys:
         return None
-    balance, first, second, even, lost = min(keys)
+    balance, first, second, unled, even, lost = min(keys)
     size, copies = order(first, second)
-    return Worth(balance, size, copies, even, lost)
+    return Worth(balance, size, copies, unled, even, lost)
 
 
 def _key(problem: Problem, target: BalanceTarget, counts: Counts, score: Score) -> Score:
     named = dict(zip(problem.brokers, counts, strict=True))
     balance = balance_of(target, problem.capacity, named)
-    return balance, score[0], score[1], squares(problem.capacity, named), score[2]
+    return balance, *score[:3], squares(problem.capacity, named), score[3]
 
 
 def _extended(reached: Mapping[Counts, Score], choices: Sequence[tuple[Counts, Score]]) -> dict[Counts, Score]:
@@ -404,7 +436,7 @@ def _extended(reached: Mapping[Counts, Score], choices: Sequence[tuple[Counts, S
 
 
 def leader_options(demand: Demand, replicas: Sequence[int]) -> tuple[int, ...]:
-    """Return who may be first: one that may lead; where none is there, one in maintenance; where none is, any."""
+    """Return who may be first: one in a leader rack; where none is there, in another; else one in maintenance."""
     if demand.settled is not None:
         return tuple(demand.settled[:1])
     for tier in (demand.leading, demand.leading_at_need):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import product
 from random import Random
 
+import numpy as np
 import pytest
 from helpers.depth import parts
 from helpers.plans.oracle import Problem, is_feasible, legal_sets
@@ -35,13 +36,12 @@ def _placed(desired: Desired, observed: Cluster, loads: Loads, caps: Caps) -> Li
     partitions, unmoved = partitions_to_place(desired, observed, rules, compare(desired, observed, rules), None)
     task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
     balance = desired.cluster.balance
-    sizes = [(key, found.bytes_to_copy) for key, _ in unmoved if (found := observed.partition(key)) is not None]
+    sizes = [(key, each.bytes_to_copy) for key, _ in unmoved if (each := observed.partition(key)) is not None]
     of = measured(partitions, sizes, balance, loads).of
     sets, leaders, _ = placed_with_loads(task, unmoved, balance, of, caps)
     ids = task.eligible.ids
-    found = dict(unmoved)
-    everyone = range(len(partitions))
-    for row, key in zip(everyone, partitions.keys(everyone), strict=True):
+    found: dict[TopicPartition, tuple[int, ...]] = dict(unmoved)
+    for row, key in enumerate(partitions.keys(np.arange(len(partitions)))):
         members = [ids[column] for column in sets.held[row].tolist() if column >= 0]
         members += [ids[column] for column in task.fixed[row].tolist() if column >= 0 and ids[column] not in members]
         leader = ids[int(leaders.column[row])]
@@ -71,7 +71,7 @@ def _can_be_kept(problem: Problem, loads: Loads, caps: Caps) -> bool | None:
 
 @parts("seeds", range(0, 300, 3), deep=range(300))
 @pytest.mark.parametrize("is_balanced", [False, True], ids=["caps alone", "caps and bands"])
-def test_caps_that_a_placement_keeps_are_kept_whatever_the_bands_ask_for(seeds: range, is_balanced: bool) -> None:
+def test_caps_that_a_placement_keeps_are_kept_whatever_the_bands_ask_for(seeds: range, *, is_balanced: bool) -> None:
     seen = {True: 0, False: 0}
     for seed in seeds:
         desired, observed, loads, problem = random_loads(seed)

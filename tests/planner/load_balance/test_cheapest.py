@@ -42,7 +42,7 @@ def test_the_cheapest_placement_is_as_cheap_as_the_best_of_all_and_legal() -> No
             continue
         task = _task(desired, observed, problem)
         random = Random(seed)
-        prices = np.array([[random.randint(-40, 40) for _ in range(task.brokers)] for _ in range(5)], dtype=np.int64)
+        prices = np.array([[random.randint(-40, 40) for _ in range(task.brokers)] for _ in range(6)], dtype=np.int64)
         costs = Costs(prices, 11 * task.size + 1, CHANGE)
         picked = cheapest(task, costs)
         assert (cost_of(task, costs, picked.members, picked.leader) == picked.cost).all(), seed
@@ -65,6 +65,6 @@ def _cost(task: LoadTask, row: int, demand: Demand, costs: Costs, placement: tup
     price = {broker_id: prices[task.eligible.column[broker_id]] for broker_id in replicas}
     copied = demand.copied(replicas) * int(costs.copy[row])
     held = sum(each[0] + 7 * each[2] + 5 * each[3] for each in price.values())
-    lead = price[leader][1] + (3 + (len(replicas) - 1) * 5) * price[leader][4]
+    lead = price[leader][1] + (3 + (len(replicas) - 1) * 5) * price[leader][4] + 5 * price[leader][5]
     changed = CHANGE if demand.current and demand.current[0] != leader else 0
     return copied + held + lead + changed

@@ -9,7 +9,7 @@ from helpers.depth import parts
 from planner.log_dirs.dir_worlds import after, is_closed, overfull, reached, wanted, world
 
 from reconciler.files.plan_file import plan_text
-from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
+from reconciler.model.cluster import Broker, Cluster, FutureReplica, LogDir, Partition, Topic
 from reconciler.model.desired import (
     Balance,
     Desired,
@@ -27,6 +27,7 @@ from reconciler.model.move import Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import PlacementInfeasible
 from reconciler.model.stage import LogDirsStage, ReassignStage
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.plan import plan_of
 
 GIB = 1 << 30
@@ -37,7 +38,7 @@ def plan_or_none(desired: Desired, observed: Cluster) -> Plan | None:
     try:
         return plan_of(desired, observed)
     except PlacementInfeasible as refused:
-        if not {one.code for one in refused.problems} <= {"KR351", "KR352", "KR353"}:
+        if not {one.code for one in refused.problems} <= {"KR351", "KR352", "KR353", "KR354"}:
             raise
         return None
 
@@ -180,7 +181,7 @@ def test_replicas_that_a_topic_protects_do_not_move_for_a_balance_and_are_named_
     [
         (draining("/d3"), [1], "KR350", "broker 1 has no log dir /d3; did you mean /d"),
         (closed("draining", "draining"), [1], "KR351", "all log dirs of broker 1 are declared draining"),
-        (closed("draining", "cordoned"), [1], "KR351", "log dir /d1 of broker 1 cannot be emptied: every other log"),
+        (closed("draining", "cordoned"), [1], "KR354", "log dir /d1 of broker 1 cannot be emptied: every other log"),
         (draining(), [60, 60], "KR352", "120 B have to go, and the broker's other log dirs have 100 B free, 20 B less"),
     ],
 )
@@ -274,3 +275,17 @@ def fleet(brokers: int, replicas: int) -> tuple[Desired, Cluster]:
         )
     desired = Desired(DesiredCluster("c", balance=EVEN), {name: DesiredTopic(name) for name in topics})
     return desired, Cluster("id", brokers=nodes, topics=topics)
+
+
+def test_a_copy_that_is_under_way_goes_on_and_is_not_planned_anew() -> None:
+    observed = cluster({"/d1": [30, 10], "/d2": [5]}, {"/d1": 100, "/d2": 100, "/d3": 100})
+    (broker,) = observed.brokers.values()
+    future = FutureReplica(TopicPartition("t", 0), "/d3", 12)
+    dirs = tuple(replace(one, usable_bytes=88) if one.path == "/d3" else one for one in broker.log_dirs)
+    copying = replace(observed, brokers={1: replace(broker, log_dirs=dirs, future_replicas=(future,))})
+    plan = plan_of(declared(brokers=draining(), limits=Limits(disk_use=Fraction(1, 2))), copying)
+    assert sorted(dir_moves(plan)) == [(1, 0, "/d1", "/d3"), (1, 1, "/d1", "/d2")]
+    assert plan.violations == ()
+    # A balance takes it for what it will be: 30 bytes in /d3, and nothing else has to move.
+    even = Balance(log_dirs=Within(Fraction(1, 1)))
+    assert plan_of(declared(balance=even), copying).is_empty

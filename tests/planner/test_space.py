@@ -1,0 +1,79 @@
+"""Space is a rule of every placement: what an exhaustive search finds within `limits.diskUse`, the planner finds."""
+
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from helpers.depth import parts
+from planner.tight_clusters import SHARE, Tight, least_bytes, most_even, tight_cluster
+
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Balance, DesiredCluster, Even, Limits
+from reconciler.model.disk_space import NO_SPACE
+from reconciler.model.plan import Plan
+from reconciler.model.problem import DISK_USE
+from reconciler.proof.check import prove
+from reconciler.workflow.plan import Planner
+
+
+def _codes(plan: Plan) -> set[str]:
+    return {problem.code for problem in (*plan.violations, *plan.warnings)}
+
+
+@pytest.mark.parametrize("dirs", [1, 2], ids=["one disk a broker", "two disks a broker"])
+@parts("seeds", range(0, 1000, 100), deep=range(1000))
+def test_a_plan_keeps_the_limit_wherever_one_can_and_copies_the_least_that_does(seeds: range, dirs: int) -> None:
+    seen = Counter[str]()
+    for seed in seeds:
+        case = tight_cluster(seed, dirs)
+        plan, least = Planner().plan(case.desired, case.observed), least_bytes(case)
+        if least is None:
+            assert DISK_USE in _codes(plan), seed
+            seen["refused"] += 1
+            continue
+        assert (DISK_USE in _codes(plan), plan.summary.bytes) == (False, least), seed
+        verdict = prove(plan, case.desired, case.observed)
+        assert verdict.is_proved, (seed, verdict.wrong)
+        seen["dearer" if plan.proof.value > plan.proof.lower_bound else "kept"] += 1
+    assert min(seen[kind] for kind in ("refused", "kept")) > 2
+    assert seen["dearer"] or len(seeds) < 100
+
+
+@parts("seeds", range(0, 500, 40), deep=range(500))
+def test_a_balance_yields_to_the_limit_and_stays_as_even_as_it_allows(seeds: range) -> None:
+    for seed in seeds:
+        case = tight_cluster(seed, balance=Balance(replicas=Even()))
+        plan, best = Planner().plan(case.desired, case.observed), most_even(case)
+        assert (DISK_USE in _codes(plan)) == (best is None), seed
+        if best is not None:
+            even = sum(share.replicas**2 for share in plan.balance_after.values())
+            assert (even, plan.summary.bytes) == best, seed
+        assert prove(plan, case.desired, case.observed).is_proved, seed
+
+
+def test_the_same_plan_is_made_again() -> None:
+    for seed in range(0, 60, 10):
+        case = tight_cluster(seed)
+        plan = Planner().plan(case.desired, case.observed)
+        assert Planner().plan(case.desired, case.observed) == plan
+
+
+def _with_limit(case: Tight, share: Fraction) -> tuple[DesiredCluster, Cluster]:
+    return replace(case.desired.cluster, limits=Limits(disk_use=share)), case.observed
+
+
+def test_what_was_too_full_before_is_mended_where_it_can_be_and_else_stays_without_a_word() -> None:
+    mended = 0
+    for seed in range(60):
+        case = tight_cluster(seed)
+        if case.leaving or case.is_strict or case.factor != len(case.partitions[0].replicas):
+            continue
+        for share in (SHARE * 3 / 4, SHARE / 100):
+            cluster, observed = _with_limit(case, share)
+            plan = Planner().plan(replace(case.desired, cluster=cluster), observed)
+            assert DISK_USE not in _codes(plan), seed
+            assert NO_SPACE not in _codes(plan), seed
+            mended += bool(plan.summary.bytes)
+            assert share != SHARE / 100 or plan.is_empty, seed
+    assert mended
