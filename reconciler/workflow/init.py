@@ -35,6 +35,7 @@ spec:
   # brokers:                                # only those that differ from {{state: active, capacity: 1}}
   #   - {{id: 5, state: draining, reason: host retirement}}    # active, cordoned, maintenance, draining, absent
   #   - {{id: 7, capacity: 2}}                # its fair share is twice the others'; or {{replicas: 2, network: 3}}
+  #   - {{id: 9, logDirs: [{{path: /d1, state: draining}}]}}    # a disk to be emptied onto the broker's others
 
   # elections: off                          # preferred, the default: who should lead and is in sync is elected
 
@@ -46,6 +47,7 @@ spec:
   balance:                                  # each: off, even, or {{within: 10%}}
     replicas: off                           # replicas per broker, by capacity
     leaders: off                            # preferred leaders per broker, by capacity; copies nothing
+    logDirs: off                            # how full a broker's own disks are; copies inside the broker
 
   moves:
     throttle: 50MiB/s                       # per broker and direction; without one a plan warns

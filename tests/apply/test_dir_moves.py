@@ -26,7 +26,7 @@ from reconciler.model.move import DirMove, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Refused, StalePlan
 from reconciler.model.run import RunFailed, RunProgress, RunState, StoppedEarly
-from reconciler.model.stage import LogDirsStage, ReassignStage
+from reconciler.model.stage import LogDirsStage, ReassignStage, Stage
 from reconciler.model.tally import Standing
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.rollback import GoingBack, every_throttle_back, policy_of, rollback_of
@@ -629,10 +629,11 @@ def test_a_rollback_takes_every_replica_back_and_then_there_is_nothing_to_undo()
 def test_a_rollback_undoes_the_stages_in_turn() -> None:
     between = ReassignStage(1, (reassigned("orders-5", "1,2,3", "1,2,4"),), RATE)
     first, last = LogDirsStage(1, MOVES, RATE), LogDirsStage(2, MOVES, RATE)
-    for stages, order in (
+    orders: tuple[tuple[list[Stage], list[str]], ...] = (
         ([between, last], ["logDirs", "reassign"]),
         ([first, replace(between, number=2)], ["reassign", "logDirs"]),
-    ):
+    )
+    for stages, order in orders:
         admin = SimulatedAdmin(cluster())
         undone = plan_of(stages, cluster(), per_broker=2)
         run_plan(undone, admin, MemoryJournal())

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from helpers.program.call import Program
+from helpers.program.call import Program, run_program
 
 CLUSTER = """\
 apiVersion: reconciler/v1
@@ -98,3 +98,11 @@ def test_a_log_dir_that_is_not_there_is_named_with_the_line(reconciler: Program)
     assert ended.code != 0
     assert "broker 1 has no log dir /d12; did you mean /d" in ended.err
     assert "desired-state/prod/cluster.yaml:6" in ended.err
+
+
+def test_the_hash_seed_shows_in_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("balance: {logDirs: {within: 10%}}")
+    for seed in ("1", "2"):
+        run_program("plan", "--out", f"plan-{seed}.json", cwd=tmp_path, env={"PYTHONHASHSEED": seed})
+    assert Path("plan-1.json").read_bytes() == Path("plan-2.json").read_bytes()

@@ -10,7 +10,7 @@ from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, Desired, MovePolicy
 from reconciler.model.move import Election, Move
 from reconciler.model.plan import Plan
-from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, TopicsStage, elections_of
 from reconciler.model.topic_partition import TopicPartition
 
 NO_EXCESS = (0, 0, 0)
@@ -72,9 +72,9 @@ def replayed(desired: Desired, observed: Cluster, problem: Problem, plan: Plan) 
             case ReassignStage():
                 found = [*_stage_faults(stage, rules), *_move_faults(stage, state, rules)]
                 state |= {m.topic_partition: _moved(state[m.topic_partition], m, rules) for m in stage.moves}
-            case ElectStage():
+            case ElectStage() | LogDirsStage():
                 found = []
-        for each in () if isinstance(stage, TopicsStage) else stage.elections:
+        for each in elections_of(stage):
             found += _election_faults(each, state)
             state[each.topic_partition] = replace(state[each.topic_partition], leader=each.leader)
         faults += [f"stage {number}: {fault}" for fault in found]

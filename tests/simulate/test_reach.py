@@ -7,10 +7,10 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
-from reconciler.model.cluster import Cluster, Partition
-from reconciler.model.move import Election, Move, Reason
+from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.move import DirMove, Election, Move, Reason
 from reconciler.model.plan import Plan, Source
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.progress import advance
 from reconciler.simulate.reach import reach, reach_all, run_stage
@@ -105,3 +105,10 @@ def test_reaching_a_large_plan_copies_only_what_it_touches() -> None:
     plan = Plan("demo", "simulated", Source("sha256:0"), stages=stages)
     touched = list(reach_all(small_cluster(*lines), plan))
     assert [len(step) for step in touched] == [1] * 2_000
+
+
+def test_a_stage_of_log_dirs_changes_where_a_replica_lies_and_nothing_else() -> None:
+    partition = Partition(0, 1, (1, 2), (1, 2), sizes=(5, 5), log_dirs=("/d1", "/d1"))
+    before = Cluster("id", brokers={1: Broker(1), 2: Broker(2)}, topics={"t": Topic("t", partitions=(partition,))})
+    stage = LogDirsStage(1, (DirMove(TopicPartition("t", 0), 2, "/d1", "/d2", 5, Reason.LOG_DIRS),))
+    assert reach(before, stage).topics["t"].partitions == (replace(partition, log_dirs=("/d1", "/d2")),)

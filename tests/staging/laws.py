@@ -8,7 +8,7 @@ from staging.drawn import Case
 from staging.least_time import least_seconds
 from staging.urgency import no_move_waits_for_a_less_urgent_one
 
-from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.model.stage import ElectStage, ReassignStage, elections_of
 
 
 def imbalance(case: Case, replicas: Sequence[int], racks: Sequence[str]) -> int:
@@ -95,7 +95,7 @@ def elections_are_needed_and_spread_over_the_new_leaders(case: Case) -> None:
             assert stage.elections
         if isinstance(stage, ReassignStage):
             assert {one.topic_partition for one in stage.elections} <= {one.topic_partition for one in stage.moves}
-        turns = [] if isinstance(stage, TopicsStage) else [election.leader for election in stage.elections]
+        turns = [election.leader for election in elections_of(stage)]
         for index in range(1, len(turns)):
             if turns[index] == turns[index - 1]:
                 assert set(turns[index:]) == {turns[index]}, "one broker twice in a row, while others still wait"

@@ -13,7 +13,7 @@ from reconciler.model.desired import BrokerState, Limits, MovePolicy
 from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.problem import Location, Severity
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
 from reconciler.staging.stages import Staging, stage_moves
 
@@ -45,17 +45,15 @@ def outline(stages: Sequence[Stage]) -> list[str]:
     """Return one line a stage: `move t-0 t-1, elect t-0=2`, `elect t-0=2`, `topics 0 1`; moves by partition."""
     lines = []
     for stage in stages:
-        elected = (
-            ""
-            if isinstance(stage, TopicsStage)
-            else " ".join(f"{one.topic_partition}={one.leader}" for one in stage.elections)
-        )
+        elected = " ".join(f"{one.topic_partition}={one.leader}" for one in elections_of(stage))
         match stage:
             case ReassignStage():
                 moved = "move " + " ".join(sorted(str(one.topic_partition) for one in stage.moves))
                 lines.append(f"{moved}, elect {elected}" if elected else moved)
             case ElectStage():
                 lines.append(f"elect {elected}")
+            case LogDirsStage():
+                lines.append("log dirs " + " ".join(sorted(str(one.topic_partition) for one in stage.moves)))
             case TopicsStage():
                 lines.append("topics " + " ".join(map(str, stage.changes)))
     return lines

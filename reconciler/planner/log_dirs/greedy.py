@@ -1,6 +1,7 @@
 """Finds places for the replicas of one broker that are good at once, and mostly close to the least bytes."""
 
 from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
 
 from reconciler.planner.log_dirs.dir_task import NOWHERE, DirTask
 
@@ -30,9 +31,7 @@ class Greedy:
             self._settle(number)
         while task.is_free and (self._relieve() or self._fill() or self._nearer()):
             pass
-        for number in sorted(range(len(self._dirs)), key=lambda one: (-task.size[one], one)):
-            self._return(number)
-        return tuple(self._dirs)
+        return taken_back(task, self._dirs)
 
     def _settle(self, number: int) -> None:
         size = self._task.size[number]
@@ -103,16 +102,6 @@ class Greedy:
         self._used[donor] -= size
         self._used[taker] += size
 
-    def _return(self, number: int) -> None:
-        """Take a move back that is no longer needed."""
-        home, place, size = self._task.home[number], self._dirs[number], self._task.size[number]
-        if home in {NOWHERE, place}:
-            return
-        if self._used[place] - size >= self._task.low[place] and self._used[home] + size <= self._most[home]:
-            self._dirs[number] = home
-            self._used[place] -= size
-            self._used[home] += size
-
     def _takers(self, donor: int) -> list[int]:
         others = (place for place in range(len(self._used)) if place != donor)
         return sorted(others, key=lambda one: (self._used[one] - self._most[one], one))
@@ -130,3 +119,23 @@ class Greedy:
                 return False
         self._move(there[chosen][1], donor, taker)
         return True
+
+
+def taken_back(task: DirTask, dirs: Sequence[int]) -> tuple[int, ...]:
+    """Return the places without the moves that no limit and no band needs, the largest taken back first."""
+    places, used, most = [*dirs], task.used(dirs), task.most
+    while True:
+        needless = [
+            number
+            for number, (home, place) in enumerate(zip(task.home, places, strict=True))
+            if home not in {NOWHERE, place}
+            and task.size[number]
+            and used[place] - task.size[number] >= task.low[place]
+            and used[home] + task.size[number] <= most[home]
+        ]
+        if not needless:
+            return tuple(places)
+        number = max(needless, key=lambda one: (task.size[one], -one))
+        used[places[number]] -= task.size[number]
+        used[task.home[number]] += task.size[number]
+        places[number] = task.home[number]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from reconciler.planner.log_dirs.dir_task import NOWHERE, Cost, DirTask
-from reconciler.planner.log_dirs.greedy import Greedy
+from reconciler.planner.log_dirs.greedy import Greedy, taken_back
 
 FEW, MOST_NODES = 16, 30_000
 """Of so few replicas the optimum is looked for to the byte, in so many steps at the most."""
@@ -143,5 +143,5 @@ def _searched(task: DirTask, found: Solved, work: float) -> Solved:
     if solver.solve(model) not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
         return found
     known = sum(task.size[number] for number, _ in homes) - int(solver.best_objective_bound)
-    better = tuple(next(place for place in places if solver.boolean_value(choices[place])) for choices in chosen)
-    return _with_bound(task, min(better, found.dirs, key=task.cost), known)
+    better = [next(place for place in places if solver.boolean_value(choices[place])) for choices in chosen]
+    return _with_bound(task, min(taken_back(task, better), found.dirs, key=task.cost), known)

@@ -3,7 +3,7 @@
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
-from reconciler.model.stage import ReassignStage, TopicsStage
+from reconciler.model.stage import ReassignStage, elections_of
 
 THROTTLES = (
     "leader.replication.throttled.rate",
@@ -47,7 +47,7 @@ def shortcomings(plan: Plan, before: Cluster, after: Cluster) -> list[str]:
     for key, partition in after.partitions():
         if set(partition.isr) != set(partition.replicas):
             told.append(f"{key} has {partition.isr} in sync of {partition.replicas}")
-    leaders = {e.topic_partition: e.leader for s in plan.stages if not isinstance(s, TopicsStage) for e in s.elections}
+    leaders = {e.topic_partition: e.leader for s in plan.stages for e in elections_of(s)}
     for key, leader in leaders.items():
         found = after.partition(key)
         if found is None or found.leader != leader:
