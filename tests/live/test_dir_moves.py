@@ -150,7 +150,7 @@ def test_a_disk_that_is_declared_draining_is_empty_after_a_plan_and_its_run(fold
     checker = Checker(kafka, INSIDE)
     with Delivery(kafka.bootstrap, INSIDE, len(LISTS)) as delivery:
         with folder.started("apply", plan, "--yes") as running:
-            kafka.wait_for(lambda: running.poll() is not None or copies_in(second), "a copy to another disk")
+            kafka.wait_for(lambda: running.poll() is not None or bool(copies_in(second)), "a copy to another disk")
             assert running.poll() is None, f"the run ended before it was seen to copy\n{running.communicate()}"
             kafka.kill(EMPTIED)
             kafka.start(EMPTIED)
