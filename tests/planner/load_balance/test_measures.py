@@ -148,7 +148,7 @@ def test_limits_of_rates_need_loads_and_are_kept_beside_a_balance_of_topics() ->
     with pytest.raises(InvalidInput, match=r"limits.leaderIn needs measured loads") as refused:
         planned_with(_limited(desired, Balance(), {"leaderIn": 60}), observed, None)
     assert refused.value.problems[0].at == AT
-    placed = planned_with(_limited(desired, Balance(topics=Even()), {"leaderIn": 50}), observed, loads)
+    placed = planned_with(_limited(desired, Balance(topics=Even()), {"leaderIn": 60}), observed, loads)
     assert not placed.violations
 
 
