@@ -169,7 +169,8 @@ def _by_counts(
     sets = place_replicas(task, cluster.balance) if budget is None else _within(budget, cluster, task)
     budgeted, told, fits, is_yielding = sets.budgeted, list[Problem](), True, False
     if space is not None:
-        from reconciler.planner.space import disks_of, with_room
+        from reconciler.planner.space.disks import disks_of
+        from reconciler.planner.space.place import with_room
 
         roomy = with_room(task, cluster.balance, sets, disks_of(task, observed, space))
         # Within a budget what fits the disks may copy no more than it, and must be bought as well.

@@ -97,7 +97,7 @@ class DiskUse:
             if broker_id not in self.dirs
         }
         over |= {broker_id: dirs.crowded for broker_id, dirs in self.dirs.items()}
-        return {broker_id: most for broker_id, most in over.items() if most > 0}
+        return {broker_id: most for broker_id, most in sorted(over.items()) if most > 0}
 
     @property
     def is_limited(self) -> bool:

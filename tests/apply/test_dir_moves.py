@@ -1,7 +1,8 @@
 """Replicas that move between the log dirs of their broker: run, resumed, cancelled, left alone where they must be."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from apply.small_world import At
@@ -257,6 +258,36 @@ def test_stopped_in_each_turn_it_takes_its_copies_back_and_goes_on_later(next_jo
         assert stopped.value.code == "KR713"
         run_plan(plan(), admin, next_journal(journal))
         assert is_done(admin.cluster), turn
+
+
+def test_once_the_time_given_is_over_copies_end_and_no_more_begin() -> None:
+    admin = SimulatedAdmin(cluster())
+    with pytest.raises(StoppedEarly) as stopped:
+        run_plan(plan(), admin, MemoryJournal(), deadline=admin.clock.now() + timedelta(seconds=3))
+    assert stopped.value.code == "KR711"
+    assert at_rest(admin.cluster)
+    moved = [one for one in MOVES if place(admin.cluster, one.topic_partition.partition, one.broker) == one.to_dir]
+    assert moved == [one for one in MOVES if one.topic_partition.partition < 2]
+    run_plan(plan(), admin, MemoryJournal())
+    assert is_done(admin.cluster)
+
+
+def test_a_broker_that_cannot_be_reached_to_be_throttled_is_left_and_the_others_end() -> None:
+    admin = SimulatedAdmin(cluster())
+    told = admin.broker_configs
+
+    def reachable(broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
+        return {broker: found for broker, found in told(broker_ids).items() if broker != 1}
+
+    admin.broker_configs = reachable  # type: ignore[method-assign]
+    with pytest.raises(RunFailed) as failed:
+        run_plan(plan(), admin, MemoryJournal())
+    assert failed.value.code == "KR736"
+    assert "broker 1 is alive and cannot be reached from here" in str(failed.value)
+    places = {
+        (one.broker, place(admin.cluster, one.topic_partition.partition, one.broker) == one.to_dir) for one in MOVES
+    }
+    assert places == {(1, False), (2, True)}
 
 
 def test_a_copy_that_ends_as_it_is_taken_back_is_not_begun_the_other_way() -> None:

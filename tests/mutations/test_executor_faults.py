@@ -15,7 +15,10 @@ from mutations.watch_faults import unnoticed
 from simulation.crashes import crashed_somewhere, plans_to_crash
 from simulation.many import played
 from simulation.test_crashes import PLANS
+from simulation.test_log_dirs import World
 from simulation.test_seeds import PART
+
+from reconciler.model.problem import ReconcilerError
 
 pytestmark = pytest.mark.simulation
 
@@ -33,7 +36,20 @@ def crash_complaint(seed: int) -> str | None:
     return "\n".join(crashed_somewhere(seed).wrong) or None
 
 
-COMPLAINTS: dict[str, Callable[[int], str | None]] = {"seed": seed_complaint, "crash": crash_complaint}
+def dirs_complaint(seed: int) -> str | None:
+    """Return what is wrong with a seed's run that moves replicas between log dirs."""
+    try:
+        World(seed).play()
+    except (AssertionError, ReconcilerError) as error:
+        return str(error)
+    return None
+
+
+COMPLAINTS: dict[str, Callable[[int], str | None]] = {
+    "seed": seed_complaint,
+    "crash": crash_complaint,
+    "dirs": dirs_complaint,
+}
 
 
 def complaint(shown_by: str, seeds: Sequence[int] = PART) -> str | None:
@@ -56,6 +72,35 @@ def is_wrong(one: str) -> bool:
 
 
 FAULTS = [
+    # Between log dirs.
+    Fault(
+        "copies between log dirs have the throttle of copies between brokers",
+        "throttles.rate_keys",
+        "(ALTER_LOG_DIRS_RATE,)",
+        "BROKER_THROTTLES",
+        "dirs 0",
+    ),
+    Fault(
+        "a copy between log dirs takes no slot",
+        "decide_dirs._choice",
+        "slots = Slots(paths.plan.per_broker)",
+        "slots = Slots(None)",
+        "dirs 0",
+    ),
+    Fault(
+        "a replica on its way to a log dir counts as there",
+        "dir_moves.are_dirs_done",
+        "is DirPlace.AT_END",
+        "is not DirPlace.AT_START",
+        "dirs 15",
+    ),
+    Fault(
+        "a cancel leaves copies between log dirs",
+        "cancel._Cancel.ended",
+        "withdraw_dirs(session, inside, outcome)",
+        "None",
+        "dirs 21",
+    ),
     # What is asked for.
     Fault(
         "the last stage is skipped",

@@ -162,15 +162,22 @@ class World:
                     self.befell[error.code] += 1
             journal = MemoryJournal([*journal.events, *journal.appended])
         self.is_at_peace = True
+        if self.random.random() < 0.5:
+            self.cancelled()
         self.admin.clock.sleep(3600)
-        if self.random.random() < 0.3:
-            cancel_run(self.plan, self.admin, MemoryJournal())
-            self.at_rest()
         self.end()
 
     def bomb(self) -> "Bomb":
         """Return what kills the process at one of its boundaries, or never."""
         return Bomb(self.random.choice((None, self.random.randrange(1, 20), self.random.randrange(1, 60))))
+
+    def cancelled(self) -> None:
+        """Cancel, by the plan alone; assert that nothing of the plan is copied from then on."""
+        cancel_run(self.plan, self.admin, MemoryJournal())
+        brokers = self.admin.cluster.brokers.values()
+        copied = {(one.topic_partition, broker.id) for broker in brokers for one in broker.future_replicas}
+        assert copied <= self.others, f"a cancel leaves {copied - self.others}"
+        self.at_rest()
 
     def end(self) -> None:
         for _ in range(ATTEMPTS_IN_PEACE):

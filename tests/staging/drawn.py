@@ -138,7 +138,8 @@ def make_case(seed: int, *, is_strict: bool = True, is_tight: bool = False) -> C
         keeps_dead = any(replica in dead and replica in now for replica in goal)
         if leader is not None and goal and not keeps_dead:
             added = len(set(goal) - set(now))
-            reason = draw.choice(list(Reason)) if goal != now else Reason.LEADERS
+            reasons = [one for one in Reason if one is not Reason.LOG_DIRS]  # of moves inside a broker alone
+            reason = draw.choice(reasons) if goal != now else Reason.LEADERS
             moves.append(Move(TopicPartition("t", number), now, goal, size * added, reason))
         if leader is not None and draw.random() < 0.5 and now[0] != leader and now[0] in isr:
             elections.append(Election(TopicPartition("t", number), now[0]))
