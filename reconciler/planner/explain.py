@@ -114,7 +114,7 @@ def explain(plan: Plan, topic_partition: TopicPartition) -> Explanation:
         added=tuple(_added(view)),
         removed=tuple(Removed(one, _why_removed(view, one), view.counts(one)) for one in view.removed),
         leader=_new_leader(view),
-        is_least=plan.proof.value == plan.proof.lower_bound,
+        is_least=plan.proof.value == plan.proof.lower_bound and (plan.budgeted is None or plan.budgeted.is_whole),
     )
 
 

@@ -57,7 +57,7 @@ def _cells(curve: CurveReport, point: CurvePoint) -> tuple[str, ...]:
         _way(point),
         f"{point.max_over_mean:.3f}",
         *(number(value) for value in point.imbalance.values()),
-        _KNEE if point.bytes == curve.knee_bytes else "",
+        _KNEE if _is_knee(curve, point) else "",
     )
 
 
@@ -68,8 +68,7 @@ def _way(point: CurvePoint) -> str:
 
 def _facts(curve: CurveReport) -> Iterator[str]:
     yield f"Mending the rules alone copies {size(curve.mended_bytes)}, the whole plan {size(curve.whole_bytes)}"
-    knee = next((point for point in curve.points if point.bytes == curve.knee_bytes), None)
-    if knee is not None and curve.mended_bytes < curve.knee_bytes < curve.whole_bytes:
+    for knee in (point for point in curve.points if _is_knee(curve, point)):
         yield f"The curve bends at {size(knee.bytes)}: {_way(knee)} of the way for {_part(curve, knee)} of the bytes"
     if curve.throttle_bytes_per_second is None:
         yield "Without moves.throttle nobody knows how long it takes"
@@ -106,4 +105,9 @@ def _table(curve: CurveReport) -> Table:
 
 
 def _note(curve: CurveReport, point: CurvePoint) -> Cell:
-    return name_cell(_KNEE) if point.bytes == curve.knee_bytes else text_cell("")
+    return name_cell(_KNEE) if _is_knee(curve, point) else text_cell("")
+
+
+def _is_knee(curve: CurveReport, point: CurvePoint) -> bool:
+    """Whether the curve bends there; at neither end does it bend."""
+    return point.bytes == curve.knee_bytes and curve.mended_bytes < point.bytes < curve.whole_bytes

@@ -158,3 +158,16 @@ def test_whatever_is_supposed_a_budget_holds(files: Files) -> None:
     plan = json.loads(files.plan("--what-if", "add=20@a", "--budget", f"{whole // 3}B", "-o", "json"))
     assert plan["summary"]["bytes"] <= whole // 3
     assert plan["budget"]["wholeBytes"] > whole // 3
+
+
+def test_what_no_budget_can_change_has_no_knee_and_of_part_of_a_balance_nothing_is_said_to_be_least(
+    reconciler: Program, tmp_path: Path
+) -> None:
+    files = Files(reconciler, tmp_path, FlatCase("still", brokers=6, racks=3, topics=2, partitions=6))
+    assert "knee" not in files.plan("--curve")
+    joined = Files(reconciler, tmp_path / "joined")
+    joined.plan("--budget", f"{_whole(joined) // 2}B", "--out", "plan.json")
+    plan = json.loads((tmp_path / "plan.json").read_text("utf-8"))
+    moves = [move for stage in plan["stages"] for move in stage.get("moves", []) if move["bytes"]]
+    name = f"{moves[0]['topic']}-{moves[0]['partition']}"
+    assert "why not less" not in reconciler("show", "plan.json", "--explain", name).out
