@@ -123,9 +123,11 @@ class Run:
     def _tell_elsewhere(self, stage: Stage) -> None:
         """Tell of new replicas that did not land in the log dir asked for: their broker forgot it as it restarted."""
         moves = [move for move in stage.moves if move.log_dirs] if isinstance(stage, ReassignStage) else []
-        keys = [move.topic_partition for move in moves]
-        found = tried(lambda: self.session.admin.disks(sorted({b for m in moves for b in m.log_dirs}), keys))
-        if not moves or isinstance(found, Trouble):
+        if not moves:
+            return
+        brokers, keys = {broker for move in moves for broker in move.log_dirs}, [move.topic_partition for move in moves]
+        found = tried(lambda: self.session.admin.disks(sorted(brokers), keys))
+        if isinstance(found, Trouble):
             return
         for move in moves:
             for broker, path in sorted(move.log_dirs.items()):
