@@ -12,7 +12,7 @@ from reconciler.apply.checks import GATE_PAUSE_SECONDS, Gate
 from reconciler.apply.crash import crash_point
 from reconciler.apply.decide import decide
 from reconciler.apply.decide_dirs import note_dirs
-from reconciler.apply.dir_moves import DirState, dir_moves_under_way
+from reconciler.apply.dir_moves import DirState, dir_moves_under_way, dir_moves_unseen
 from reconciler.apply.observed import Observed
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Disks, Meter, ProgressLog
@@ -315,7 +315,8 @@ def _take_back(session: Session, memory: StageMemory) -> bool:
     observed, hidden = found
     try:
         outcome = withdraw(session, moves_under_way(session.paths, observed))
-        withdraw_dirs(session, dir_moves_under_way(session.paths, observed), outcome)
+        unseen = [move for move in dir_moves_unseen(session.paths, observed) if memory.dir_history(move).is_begun]
+        withdraw_dirs(session, (*dir_moves_under_way(session.paths, observed), *unseen), outcome)
     except LockLost as trouble:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {trouble}")
         return True
