@@ -12,7 +12,7 @@ from reconciler.admin.port import Admin
 from reconciler.apply.answers import Trouble
 from reconciler.apply.checks import Stop, check_plan_is_for
 from reconciler.apply.crash import crash_point
-from reconciler.apply.dir_moves import dir_moves_under_way
+from reconciler.apply.dir_moves import dir_moves_under_way, dir_moves_unseen
 from reconciler.apply.journal import DispensableJournal, Journal, MemoryJournal, recorded
 from reconciler.apply.leftovers import adopt_leftovers
 from reconciler.apply.observed import Observed, look
@@ -119,8 +119,12 @@ class _Cancel:
         withdraw_dirs(session, inside, outcome)
         outcome.left |= unseen_moves(session.paths, observed, hidden)
         self.moves = ()
+        unseen = dir_moves_unseen(session.paths, observed)
+        if unseen:
+            text = f"whether log dirs are still copied between cannot be seen of {named_some(map(str, unseen))}"
+            session.messages.append(f"{text}: start these brokers, then {session.paths.again}")
         # Throttles come off after the moves are back: until then replicas are still copied.
-        take_all_off(session, has_moves=bool(outcome.left))
+        take_all_off(session, has_moves=bool(outcome.left or unseen))
         crash_point("end.before")
         session.write_event("cancel", Outcome.FAILED if outcome.left else Outcome.DONE, **session.ending())
         crash_point("end.recorded")

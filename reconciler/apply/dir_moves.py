@@ -142,6 +142,11 @@ def dir_moves_under_way(paths: PlanPaths, observed: Observed) -> tuple[DirMove, 
     return tuple(move for move in paths.dir_moves if dir_place(move, observed) in places)
 
 
+def dir_moves_unseen(paths: PlanPaths, observed: Observed) -> tuple[DirMove, ...]:
+    """Return the plan's moves between log dirs of which nobody can tell: their broker is not alive, or silent."""
+    return tuple(move for move in paths.dir_moves if dir_place(move, observed) is DirPlace.UNSEEN)
+
+
 def stale_dirs(stage: LogDirsStage, observed: Observed) -> Iterator[Problem]:
     """Yield what is neither as the plan saw it nor as it wants it: replicas, and log dirs that are gone or offline."""
     for move in stage.moves:
@@ -181,6 +186,11 @@ class DirHistory:
     is_seen_in_flight: bool = False
     problem: Problem | None = None
     """Why it is given up."""
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether its broker was asked for it, or was seen to copy, and has not told that it has ended."""
+        return bool(self.attempts or self.is_seen_in_flight) and self.state is not DirState.DONE
 
 
 def next_dir_history(history: DirHistory, place: DirPlace, now: datetime) -> DirHistory:

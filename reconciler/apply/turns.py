@@ -12,7 +12,7 @@ from reconciler.apply.checks import GATE_PAUSE_SECONDS, Gate
 from reconciler.apply.crash import crash_point
 from reconciler.apply.decide import decide
 from reconciler.apply.decide_dirs import note_dirs
-from reconciler.apply.dir_moves import DirState, dir_moves_under_way
+from reconciler.apply.dir_moves import DirState, dir_moves_under_way, dir_moves_unseen
 from reconciler.apply.observed import Observed
 from reconciler.apply.perform import perform, prepared
 from reconciler.apply.progress import Disks, Meter, ProgressLog
@@ -123,9 +123,11 @@ class Run:
     def _tell_elsewhere(self, stage: Stage) -> None:
         """Tell of new replicas that did not land in the log dir asked for: their broker forgot it as it restarted."""
         moves = [move for move in stage.moves if move.log_dirs] if isinstance(stage, ReassignStage) else []
-        keys = [move.topic_partition for move in moves]
-        found = tried(lambda: self.session.admin.disks(sorted({b for m in moves for b in m.log_dirs}), keys))
-        if not moves or isinstance(found, Trouble):
+        if not moves:
+            return
+        brokers, keys = {broker for move in moves for broker in move.log_dirs}, [move.topic_partition for move in moves]
+        found = tried(lambda: self.session.admin.disks(sorted(brokers), keys))
+        if isinstance(found, Trouble):
             return
         for move in moves:
             for broker, path in sorted(move.log_dirs.items()):
@@ -313,7 +315,8 @@ def _take_back(session: Session, memory: StageMemory) -> bool:
     observed, hidden = found
     try:
         outcome = withdraw(session, moves_under_way(session.paths, observed))
-        withdraw_dirs(session, dir_moves_under_way(session.paths, observed), outcome)
+        unseen = [move for move in dir_moves_unseen(session.paths, observed) if memory.dir_history(move).is_begun]
+        withdraw_dirs(session, (*dir_moves_under_way(session.paths, observed), *unseen), outcome)
     except LockLost as trouble:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {trouble}")
         return True

@@ -499,12 +499,27 @@ def test_a_broker_that_dies_is_given_up_and_the_others_end() -> None:
     admin.fault = At("choose_log_dirs", 3, lambda: admin.kill_broker(1))
     error = failure(admin)
     assert error.code == "KR703"
+    assert "on broker 1 to /d1: broker 1 is not alive: it goes on with the copy once it is back" in str(error)
     assert all(place(admin.cluster, one.topic_partition.partition, 2) == one.to_dir for one in MOVES if one.broker == 2)
     admin.fault = None
     admin.return_broker(1)
     admin.clock.sleep(60)
     run_plan(plan(), admin, MemoryJournal())
     assert is_done(admin.cluster)
+
+
+def test_a_cancel_says_of_which_brokers_it_cannot_see_whether_they_copy() -> None:
+    admin = SimulatedAdmin(cluster())
+    killed(admin, "dirs.sent", 2)
+    admin.kill_broker(1)
+    result = cancel_run(plan(), admin, MemoryJournal())
+    told = [one for one in result.messages if "cannot be seen of orders-0 on broker 1" in one]
+    assert len(told) == 1
+    assert told[0].endswith("start these brokers, then run cancel again")
+    admin.return_broker(1)
+    cancel_run(plan(), admin, MemoryJournal())
+    assert is_as_before(admin.cluster)
+    assert at_rest(admin.cluster)
 
 
 def test_a_broker_that_is_back_soon_goes_on_by_itself() -> None:

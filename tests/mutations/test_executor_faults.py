@@ -99,7 +99,7 @@ FAULTS = [
         "cancel._Cancel.ended",
         "withdraw_dirs(session, inside, outcome)",
         "None",
-        "dirs 21",
+        "dirs 24",
     ),
     # What is asked for.
     Fault(
