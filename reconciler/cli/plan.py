@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.command.exits import Exit
-from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked
+from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell
-from reconciler.command.values import STATISTIC_HELP, STATISTICS
+from reconciler.command.values import BUDGET, STATISTIC_HELP, STATISTICS
 from reconciler.command.verbs import option, verb
 from reconciler.files.json_text import collector_paused
 from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
+    from reconciler.model.budget import Budget
     from reconciler.workflow.plan import LoadsAt, Planned
 
 WHAT_IF_HELP = (
@@ -20,14 +21,21 @@ WHAT_IF_HELP = (
     "partitions=TOPIC:N, several with commas between. Such a plan is never applied."
 )
 
+BUDGET_HELP = (
+    "Mend all rules, then bring the balance as near as so many bytes bring it (2TiB), or as the busiest broker copies "
+    "at the throttle in so long (6h)."
+)
+
 
 @verb(
     "plan",
-    outputs=(TEXT, JSON, MARKDOWN),
+    outputs=(TEXT, JSON, MARKDOWN, HTML),
     examples="""
         reconciler plan --cluster prod-eu --out plan.json
         reconciler plan --cluster demo --state snapshot.json --detailed-exitcode
         reconciler plan --only 'orders.*' -o markdown
+        reconciler plan --curve
+        reconciler plan --budget 2TiB --out plan.json
         reconciler plan --what-if drain=5,add=9@b
         reconciler plan --what-if fail-rack=a --state snapshot.json
     """,
@@ -37,6 +45,15 @@ WHAT_IF_HELP = (
 @option("--what-if", metavar="WHAT,...", multiple=True, help=WHAT_IF_HELP)
 @option("--loads", metavar="DIR", help="Measured loads, for a balance of disks and network.")
 @option("--statistic", type=STATISTICS, default="peak", show_default=True, help=STATISTIC_HELP)
+@option("--budget", metavar="BYTES|TIME", type=BUDGET, help=BUDGET_HELP)
+@option("--windows", metavar="N", type=click.IntRange(1), help="Tell the throttle at which N windows would do.")
+@option(
+    "--curve",
+    "is_curve_asked",
+    is_flag=True,
+    envvar="RECONCILER_PLAN_CURVE",
+    help="Show what each budget buys, in place of a plan.",
+)
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 where anything differs.")
 @collector_paused()  # a plan is made of very many values without cycles, and the process ends with it
 def command(
@@ -47,9 +64,16 @@ def command(
     *,
     loads: str | None,
     statistic: str,
+    budget: "Budget | None",
+    windows: int | None,
+    is_curve_asked: bool,
     detailed_exitcode: bool,
 ) -> int:
     """Make the plan with the least movement that keeps every rule. Nothing in the cluster is changed."""
+    if is_curve_asked:
+        if out is not None or what_if or loads is not None or budget or windows or detailed_exitcode:
+            raise click.UsageError("--curve shows many plans and makes none: of the other options it takes --only.")
+        return _curve(asked, only)
     from reconciler.balance.policies.asking import open_judge
     from reconciler.command.progress import reading
     from reconciler.files.plan_file import write_plan
@@ -58,27 +82,66 @@ def command(
 
     at = LoadsAt(loads, Statistic(statistic)) if loads is not None else None
     if what_if:
-        made = _supposed(asked, only, what_if, at)
+        made = _supposed(asked, only, what_if, at, budget)
     else:
         with reading("planning") as progress:
             made = make_plan(
-                asked.inputs, only=only, loads=at, progress=progress, open_judge=open_judge, growth=growth_warnings
+                asked.inputs,
+                only=only,
+                loads=at,
+                progress=progress,
+                open_judge=open_judge,
+                growth=growth_warnings,
+                budget=budget,
             )
     if out is not None:
         write_plan(made.plan, out)
     _show(made, asked)
+    _tell_windows(made, windows)
     if made.policies:
         tell(f"Policies asked: {made.policies}.")
     if out is not None:
         tell(f"Saved to {out}. Nothing has been changed{', and apply refuses a supposed plan' if what_if else ''}.")
     if made.plan.violations:
         return Exit.REFUSED
-    is_as_declared = made.plan.is_empty and not made.plan.drift
+    told = made.plan.budgeted
+    is_as_declared = made.plan.is_empty and not made.plan.drift and (told is None or told.is_whole)
     return Exit.CHANGES if detailed_exitcode and not is_as_declared else Exit.DONE
 
 
-def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads: "LoadsAt | None") -> "Planned":
+def _tell_windows(made: "Planned", asked: int | None) -> None:
+    """Tell how many windows the plan needs; a plan's file does not hold them."""
+    from reconciler.render.facts import in_windows
+
+    told = in_windows(made.windows(asked), is_asked=asked is not None)
+    if asked is not None and not told:
+        told = "--windows: needs windows and moves.throttle in the Cluster document, and a plan that copies."
+    if told:
+        tell(told)
+
+
+def _curve(asked: Asked, only: tuple[str, ...]) -> int:
+    from reconciler.command.progress import reading
+    from reconciler.render import as_curve, as_json
+    from reconciler.workflow.plan import make_curve
+
+    with reading("planning") as progress:
+        curve = make_curve(asked.inputs, only=only, progress=progress)
+    asked.write(
+        text=lambda: as_curve.text(curve),
+        json=lambda: as_json.document(curve),
+        markdown=lambda: as_curve.markdown(curve),
+        html=lambda: as_curve.html(curve),
+    )
+    return Exit.DONE
+
+
+def _supposed(
+    asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads: "LoadsAt | None", budget: "Budget | None"
+) -> "Planned":
     """Return the plan of what is supposed; where there is none, show what would be at once, and raise why."""
+    from html import escape
+
     from reconciler.balance.policies.asking import open_judge
     from reconciler.command.progress import reading
     from reconciler.groups.simulate.growth import growth_warnings
@@ -98,6 +161,7 @@ def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads
             progress=progress,
             open_judge=open_judge,
             growth=growth_warnings,
+            budget=budget,
         )
     if isinstance(outcome, Unplannable):
         what_if = outcome.what_if
@@ -105,6 +169,9 @@ def _supposed(asked: Asked, only: tuple[str, ...], texts: tuple[str, ...], loads
             text=lambda: "\n".join(what_if_lines(what_if)),
             json=lambda: what_if_json(what_if),
             markdown=lambda: what_if_markdown(what_if),
+            html=lambda: (
+                f"<!DOCTYPE html>\n<title>What if</title>\n<pre>{escape(chr(10).join(what_if_lines(what_if)))}</pre>\n"
+            ),
         )
         raise outcome.refusal
     return outcome
@@ -115,11 +182,18 @@ def _show(made: "Planned", asked: Asked) -> None:
     from reconciler.render import as_markdown, as_text
 
     plan, root = made.plan, asked.inputs.root
+
+    def page() -> str:
+        from reconciler.render import as_plan_html
+
+        return as_plan_html.plan(plan)
+
     matched = as_text.Matched(made.topics, made.partitions, made.undeclared)
     asked.write(
         text=lambda: as_text.no_changes(plan, matched, root=root) if plan.is_empty else as_text.plan(plan, root=root),
         json=lambda: plan_text(plan),
         markdown=lambda: as_markdown.plan(plan),
+        html=page,
     )
     if asked.is_json:
         asked.tell([as_text.totals(plan), *as_text.effects(plan.topic_changes), *as_text.findings(plan, root=root)])

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from reconciler.model.budget import Budget
 from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
@@ -68,6 +69,50 @@ class Rate(click.ParamType[int]):
 
 
 RATE = Rate()
+
+
+class Share(click.ParamType[float]):
+    """`80%`, as a part of 1."""
+
+    name = "share"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share; a bare number is refused, and so is more than all, or nothing."""
+        from reconciler.files.units import parse_percent
+
+        try:
+            found = value if isinstance(value, float) else float(parse_percent(str(value)))
+        except ValueError:
+            found = 0.0
+        if not 0 < found <= 1:
+            self.fail(f"{value!r} is no share: write percents, such as 80%.", param, ctx)
+        return found
+
+
+SHARE = Share()
+
+
+class BudgetOf(click.ParamType[Budget]):
+    """`2TiB`, or `6h`: what may be copied, or how long it may take."""
+
+    name = "budget"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Budget:
+        """Return the budget; a bare number and a time of nothing are refused."""
+        from reconciler.files.units import parse_bytes
+
+        if isinstance(value, Budget):
+            return value
+        found = _DURATION.fullmatch(str(value))
+        if found is not None and int(found[1]):
+            return Budget(seconds=int(found[1]) * _SECONDS[found[2]])
+        try:
+            return Budget(bytes=parse_bytes(str(value)))
+        except ValueError:
+            self.fail(f"{value!r} is no budget: write bytes or a time with a unit, such as 2TiB, 6h.", param, ctx)
+
+
+BUDGET = BudgetOf()
 
 
 class _Digest(click.ParamType[str]):

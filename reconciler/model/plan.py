@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
+from reconciler.model.budget import Budget, Budgeted
 from reconciler.model.change import TopicChange, destruction
 from reconciler.model.codec import (
     ALWAYS,
@@ -49,6 +50,7 @@ class Source:
         Pattern("^[0-9a-f]{8}$"),
         "The id of the plan that this one undoes. Not there: it reaches a desired state.",
     ] = None
+    budget: Annotated[Budget | None, "What the plan may copy. Not there: as much as the balance takes."] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,13 @@ class PriceLevel:
     shift: Annotated[
         int, AtLeast(1), "With loadPrices: all prices of this level are in 2^-shift of the objective's unit."
     ] = 0
+    weight: Annotated[
+        int,
+        AtLeast(1),
+        "In a plan within a budget: the prices are those of weight x this balance + byteWeight x bytes. They bound the "
+        "balance of all plans within the budget, and the bound may be below the value.",
+    ] = 0
+    byte_weight: Annotated[int, AtLeast(1), "See weight."] = 0
 
 
 class TieredBytes(StrEnum):
@@ -335,6 +344,11 @@ class Plan:
         Key("run/cordon"),
         "The brokers that it empties, whose log dirs are cordoned as long (KIP-1066); not there: none.",
     ] = ()
+    budgeted: Annotated[
+        Budgeted | None,
+        Key("budget"),
+        "What the budget comes to, beside the whole plan; not there: no budget.",
+    ] = None
     made_text: Annotated[str | None, HIDDEN, "Its file, once it was made."] = field(
         default=None, init=False, compare=False, repr=False
     )
@@ -426,6 +440,11 @@ class Verdict:
         REQUIRED,
         "What narrows the other plans; and where what was checked is not quite what the plan was made from.",
     ] = ()
+    budget_bytes: Annotated[
+        int | None,
+        "The bytes that every plan in question copies at the most: the levels of a balance hold among these plans, "
+        "what is copied among those with the same counts. Not there: no budget binds.",
+    ] = None
 
     @property
     def is_proved(

@@ -16,7 +16,8 @@ DELETED_TOPICS, DELETED_BYTES, STILL_READ, RENAMED = "KR415", "KR416", "KR417", 
 DELETIONS = (DELETED_TOPICS, DELETED_BYTES, STILL_READ, RENAMED)
 """The violations of what may be deleted: no other placement helps, somebody has to say what is meant."""
 MISSING_BROKER, BROKER_LEFT, UNDECLARED_TOPIC, TOPIC_LEFT = "KR241", "KR242", "KR245", "KR247"
-DRIFT = frozenset({MISSING_BROKER, BROKER_LEFT, UNDECLARED_TOPIC, TOPIC_LEFT, STILL_READ, RENAMED})
+OVERFULL_BROKER = "KR362"
+DRIFT = frozenset({MISSING_BROKER, BROKER_LEFT, UNDECLARED_TOPIC, TOPIC_LEFT, STILL_READ, RENAMED, OVERFULL_BROKER})
 """What is declared and is not so, or undeclared where all is managed, and what no plan mends."""
 
 

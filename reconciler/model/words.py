@@ -25,6 +25,14 @@ def size(count: int) -> str:
     return f"{count / _STEP**power:.1f} {_BINARY[power - 1]}"
 
 
+def written_bytes(count: int) -> str:
+    """Return bytes as an option or a file takes them, exactly: `2TiB`, `1536MiB`, `5B`."""
+    power = 0
+    while power < len(_BINARY) and count and count % _STEP ** (power + 1) == 0:
+        power += 1
+    return f"{count // _STEP**power}{_BINARY[power - 1] if power else 'B'}"
+
+
 def rate(bytes_per_second: float) -> str:
     """Return bytes per second, whole where they are: `50 MiB/s`, `1.5 KiB/s`. The YAML takes them so, too."""
     return size(round(bytes_per_second)).replace(".0 ", " ") + "/s"

@@ -10,8 +10,9 @@ How a placement is found, and where:
                      `goal` and `cheapest_sets` (a cheaper set for any row?), `face` (what all optima share)
     flow             minimum-cost flow of a network in layers, and its prices; `pieces` are what a broker's count costs
 
-This page is the mathematics that they share. Balancing measured loads is another problem: see `load_balance`. What
-lies in which log dir of a broker: `log_dirs`. A plan that is refused: `remedies`. One partition of a plan: `explain`.
+This page is the mathematics that they share. Balancing measured loads is another problem: see `load_balance`. Where
+a disk would be too full: `space`. What lies in which log dir of a broker: `log_dirs`. A plan that is refused:
+`remedies`. One partition of a plan: `explain`.
 
 The flow
 --------

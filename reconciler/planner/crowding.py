@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from reconciler.model.columns import Ints
-from reconciler.model.problem import Location, Problem, Severity
+from reconciler.model.problem import OVERFULL_BROKER, Location, Problem, Severity
 from reconciler.model.words import labelled
 from reconciler.planner.objectives import CountTargets, evened_by_class
 from reconciler.planner.placement_task import PlacementTask
@@ -26,8 +26,7 @@ def crowded_brokers(task: PlacementTask, at: Location | None) -> Iterator[Proble
     if total > room:
         left = f"{total} replicas are to be placed, and the {len(over)} brokers that take any have room for {room}"
     else:
-        full = [task.eligible.ids[column] for column in np.flatnonzero(over).tolist()]
-        left = f"racks, and who may hold what, leave {labelled('broker', full)} with {int(over.sum())} too many"
+        left = f"racks, and who may hold what, leave {int(over.sum())} of {total} replicas without a place"
     enough, short = int(task.base.max()) + total, limit
     while enough - short > 1:
         middle = (enough + short) // 2
@@ -59,4 +58,4 @@ def overfull_brokers(task: PlacementTask, at: Location | None) -> Iterator[Probl
             f"than the {limit} that limits.replicasPerBroker allows (broker {task.eligible.ids[worst]}: "
             f"{int(task.base[worst])}): their topics are undeclared, protected, assigned or left out. All others leave"
         )
-        yield Problem("KR362", message, at, Severity.WARNING)
+        yield Problem(OVERFULL_BROKER, message, at, Severity.WARNING)

@@ -263,7 +263,7 @@ def _judgement(view: View, taker: int, other: int) -> tuple[Judgement, int]:
     """
     for level in view.plan.proof.levels:
         of_topic = level.topic_prices.get(view.key.topic, {})
-        is_exact = level.value == level.lower_bound and not level.load_prices and not level.shift
+        is_exact = level.value == level.lower_bound and not (level.load_prices or level.shift or level.weight)
         if not is_exact or not {taker, other} <= level.prices.keys():
             break
         more = level.prices[other] + of_topic.get(other, 0) - level.prices[taker] - of_topic.get(taker, 0)

@@ -21,7 +21,7 @@ from reconciler.planner.face import Solved
 from reconciler.planner.flow import FlowInfeasibleError
 from reconciler.planner.pieces import Pieces, Sinks, flat, flat_sinks, outside, rising
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Choices, Rows, Standing, free_choices, one_a_class
+from reconciler.planner.rows import Choices, Placed, Rows, Standing, free_choices, one_a_class
 from reconciler.planner.sparse_flow import solve
 
 BROKER_WINDOW, CELL_WINDOW = 64, 2
@@ -102,20 +102,68 @@ def evened(standing: Standing, targets: CountTargets, *, near: Cost | None = Non
             return replace(found, price=np.resize(found.price, len(price)) + price)
         except FlowInfeasibleError:
             pass
-    # The sum over places of (base + placed)^2 / capacity. Units with rising cost stand only within a window round the
-    # fair share; the window moves until the solution is inside it, where it is exact.
     centre = np.clip(freely[1], low, high)
     width = CELL_WINDOW if targets.is_cells else BROKER_WINDOW
+    return _in_window(standing, targets, cost, (centre - width, centre + width), near=near)
+
+
+def traded(standing: Standing, targets: CountTargets, cost: Cost, times: int) -> Solved:
+    """Minimise `times` the imbalance of the counts and the costs of the replicas together; `cost` is of all rows."""
+    choices, own = standing.choices, cost.take(standing.number)
+    low, high = (choices.cell_low, choices.cell_high) if targets.is_cells else (choices.low, choices.high)
+    base = targets.base + standing.counts(are_cells=targets.is_cells)[0]
+    if targets.low is not None and targets.high is not None:
+        floor, roof = (np.clip(limit - base, low, high) for limit in (targets.low, targets.high))
+        pieces = outside(low, high, floor, roof).weighed(times)
+        return solve(standing, own, _sinks(choices, targets, pieces))
+    settled = replace(targets, base=base)
+    share = _freely_even(standing, settled, weights(targets.capacity, standing.demand.total + int(base.sum())))[1][1]
+    # Where little is copied counts are near the present ones, where much is, near the fair shares.
+    present = choices.counts(standing.demand, _present(standing))
+    present = present if targets.is_cells else present.reshape(-1, len(low)).sum(axis=0)
+    present, share = np.clip(present, low, high), np.clip(share, low, high)
+    width = CELL_WINDOW if targets.is_cells else BROKER_WINDOW
+    window = np.minimum(present, share) - width, np.maximum(present, share) + width
+    return _in_window(standing, settled, own, window, times=times)
+
+
+def _present(standing: Standing) -> Placed:
+    """Return the present replicas of rows that have a choice, as far as they may stay."""
+    named = np.where(standing.choices.named >= 0, standing.demand.named, -1)
+    row, seat = np.nonzero(named >= 0)
+    return Placed.of(row, named[row, seat], standing.demand.count[row])
+
+
+def _in_window(
+    standing: Standing,
+    targets: CountTargets,
+    cost: Cost,
+    window: tuple[Ints, Ints],
+    *,
+    near: Cost | None = None,
+    times: int = 1,
+) -> Solved:
+    """Minimise `times` the sum over places of (base + placed)^2 / capacity, and `cost`; `base` has what is settled.
+
+    Units with rising cost stand only within the window, from its first to its last count; it moves until the solution
+    is inside it, where it is exact.
+    """
+    choices = standing.choices
+    low, high = (choices.cell_low, choices.cell_high) if targets.is_cells else (choices.low, choices.high)
+    weight = weights(targets.capacity, standing.demand.total + int(targets.base.sum()))
+    settled = standing.counts(are_cells=targets.is_cells)[0]
+    width = int((window[1] - window[0]).max(initial=0)) // 2
+    window = np.clip(window[0], low, high), np.clip(window[1], low, high)
     while True:
-        window = np.clip(centre - width, low, high), np.clip(centre + width, low, high)
-        pieces = rising(low, high, window, base, weight).times(targets.many)
+        pieces = rising(low, high, window, targets.base, weight).times(targets.many).weighed(times)
         found = solve(standing, cost, _sinks(choices, targets, pieces), near=near)
         units = sum(found.left.counts(are_cells=targets.is_cells)) - settled
         placed, most = units // targets.many, -(-units // targets.many)
         is_inside = ((placed >= window[0]) | (window[0] == low)) & ((most < window[1]) | (window[1] == high))
         if is_inside.all():
             return found
-        centre, width = placed, 2 * width
+        width *= 2
+        window = np.clip(placed - width, low, high), np.clip(placed + width, low, high)
 
 
 def evened_by_class(rules: Rows, count: Ints, targets: CountTargets, most: Ints | None = None) -> Standing:

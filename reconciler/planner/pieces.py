@@ -43,6 +43,12 @@ class Pieces:
         """Return the pieces of so many alike places [places] in the place of each."""
         return replace(self, lower=self.lower * many[self.at], upper=self.upper * many[self.at])
 
+    def weighed(self, times: int) -> "Pieces":
+        """Return the pieces at so many times their cost; numbers that may pass 64 bits are Python's own."""
+        most = max(int(self.cost.max(initial=0)), -int(self.cost.min(initial=0)))
+        cost = self.cost.astype(object) if most * times >= 1 << 62 else self.cost
+        return replace(self, cost=cost * times)
+
     def bound(self, price: Ints) -> int:
         """Return the least that the pieces cost, less the price [places] of each unit."""
         reduced = self.cost - price[self.at]

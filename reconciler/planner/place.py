@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from reconciler.diff.rules import TopicRules
+from reconciler.model.budget import Budget, Budgeted, CurveReport
 from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, TopicChange
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
@@ -15,9 +16,10 @@ from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import BrokerShare, Proof, TieredBytes
-from reconciler.model.problem import Location, PlacementInfeasible, Problem, Severity
+from reconciler.model.problem import InvalidInput, Location, PlacementInfeasible, Problem, Severity
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import size
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.costs import is_at
 from reconciler.planner.crowding import crowded_brokers, overfull_brokers
@@ -61,6 +63,7 @@ class Placed:
     balance_after: Mapping[int, BrokerShare]
     grounds: Grounds = field(default_factory=Grounds)
     violations: tuple[Problem, ...] = ()
+    budgeted: Budgeted | None = None  # what it is beside the whole plan, where a budget was given
 
 
 def plan_placement(
@@ -72,24 +75,23 @@ def plan_placement(
     *,
     loads: Loads | None = None,
     space: Space | None = None,
+    budget: Budget | None = None,
 ) -> Placed:
     """Return the least movement that keeps every rule and reaches the balance asked for (contract, section 4).
 
     With `only`, just these topics move; the others count where they are. `loads` are what partitions carry, for a
-    balance of disks and network; `space` is how full disks may be, which is not looked at without. Raises
-    PlacementInfeasible, with a smallest set of rules in conflict for each topic, where no placement keeps them all.
+    balance of disks and network; `space` is how full disks may be, which is not looked at without. With a `budget`
+    rules are mended first, and the balance comes as near as the rest of the budget brings it. Raises
+    PlacementInfeasible, with a smallest set of rules in conflict for each topic, where no placement keeps them all;
+    InvalidInput for a budget of what is not known.
     """
     balance = desired.cluster.balance
     cluster = desired.cluster
     refuse_without_loads(balance, cluster.limits, loads)
-    partitions, unmoved = partitions_to_place(desired, observed, rules, changes, only)
-    broken = [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
-    _refuse_conflicts(desired, observed, rules, broken, partitions)
-    task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
-    limit_at = cluster.limits.at.get("replicasPerBroker")
-    crowded = [*crowded_brokers(task, limit_at)]
-    if crowded:
-        raise PlacementInfeasible(crowded)
+    task, unmoved = _task(desired, observed, rules, changes, only)
+    partitions, limit_at = task.partitions, cluster.limits.at.get("replicasPerBroker")
+    if budget is not None:
+        _refuse_unknown("--budget", desired, partitions, needs_throttle=budget.seconds is not None)
     caps = caps_of(cluster, task.eligible.ids)
     is_loaded = bool(caps) or has_loads(balance) or space is not None
     carried = _carried(task, unmoved, observed, cluster, loads) if is_loaded else None
@@ -110,17 +112,17 @@ def plan_placement(
     many = int((np.bincount(task.topic) > 1).sum()), len(task.eligible.ids)
     if carried is not None and has_loads(balance):
         refuse_many_parts(balance, *many)
-        chosen = _by_loads(task, unmoved, balance, carried, caps)
+        chosen = _by_loads(task, unmoved, cluster, carried, caps, budget=budget)
         changed, before, after = reached(chosen)
     else:
-        chosen, fits = _by_counts(task, cluster, observed, space)
+        chosen, fits = _by_counts(task, cluster, observed, space, budget)
         changed, before, after = reached(chosen)
         # What is best by counts stands where it keeps the limits: then it is exact.
         is_above = (not fits and not (space and space.is_mending)) or (
             carried is not None and any(above_limits(caps, after, cluster))
         )
         if carried is not None and is_above and not has_many_parts(balance, *many):
-            other = _by_loads(task, unmoved, balance, carried, caps)
+            other = _by_loads(task, unmoved, cluster, carried, caps, budget=budget)
             kept = [warning for warning in chosen.warnings if warning.code == NO_SPACE]
             chosen = replace(other, warnings=(*other.warnings, *kept))
             changed, before, after = reached(chosen)
@@ -138,6 +140,7 @@ def plan_placement(
             *_size_warnings(partitions),
             *_reassigning_warnings(observed),
             *(carried.warnings if carried is not None else ()),
+            *(_excess_warnings(sets.budgeted) if sets.budgeted is not None else ()),
             *chosen.warnings,
             *unchecked(cluster, task.eligible.ids),
             *overfull_brokers(task, limit_at),
@@ -146,6 +149,7 @@ def plan_placement(
         balance_after=after,
         grounds=grounds_of(desired, observed, rules, topic_changes=topic_changes, task=task, moves=moves),
         violations=tuple(above_limits(caps, after, cluster)),
+        budgeted=sets.budgeted,
     )
 
 
@@ -159,25 +163,137 @@ class _Chosen:
 
 
 def _by_counts(
-    task: PlacementTask, cluster: DesiredCluster, observed: Cluster, space: Space | None
+    task: PlacementTask, cluster: DesiredCluster, observed: Cluster, space: Space | None, budget: Budget | None
 ) -> tuple[_Chosen, bool]:
     """Return what is best by counts, and whether it fits the disks as far as these are looked at."""
-    sets, told, fits, is_yielding = place_replicas(task, cluster.balance), list[Problem](), True, False
+    sets = place_replicas(task, cluster.balance) if budget is None else _within(budget, cluster, task)
+    budgeted, told, fits, is_yielding = sets.budgeted, list[Problem](), True, False
     if space is not None:
-        from reconciler.planner.space import disks_of, with_room
+        from reconciler.planner.space.disks import disks_of
+        from reconciler.planner.space.place import with_room
 
         roomy = with_room(task, cluster.balance, sets, disks_of(task, observed, space))
-        sets, told, fits, is_yielding = roomy.sets or sets, [*roomy.told(cluster)], bool(roomy.sets), roomy.is_yielding
+        # Within a budget what fits the disks may copy no more than it, and must be bought as well.
+        if budgeted is None or (roomy.sets is not None and _is_as_bought(sets, roomy.sets, budgeted)):
+            sets, told = roomy.sets or sets, [*roomy.told(cluster)]
+            fits, is_yielding = bool(roomy.sets), roomy.is_yielding
+            sets = replace(sets, budgeted=budgeted)
     leaders = place_leaders(task, _with_fixed(task, sets.held), cluster.balance)
-    balance = replace(cluster.balance, replicas=Off(), topics=Off()) if is_yielding else cluster.balance
+    is_short = is_yielding or (budgeted is not None and not budgeted.is_whole)
+    balance = replace(cluster.balance, replicas=Off(), topics=Off()) if is_short else cluster.balance
     told += tightness_warnings(balance, task, sets.held, leaders.column)
     return _Chosen(sets, leaders, tuple(told)), fits
 
 
-def _by_loads(task: PlacementTask, unmoved: Unmoved, balance: Balance, carried: Measured, caps: Caps) -> _Chosen:
+def _by_loads(
+    task: PlacementTask,
+    unmoved: Unmoved,
+    cluster: DesiredCluster,
+    carried: Measured,
+    caps: Caps,
+    *,
+    budget: Budget | None,
+) -> _Chosen:
     from reconciler.planner.load_balance.place import placed_with_loads
 
-    return _Chosen(*placed_with_loads(task, unmoved, balance, carried.of, caps))
+    most = _most_bytes(budget, cluster, task) if budget is not None else None
+    return _Chosen(*placed_with_loads(task, unmoved, cluster.balance, carried.of, caps, budget=most))
+
+
+def _is_as_bought(sets: ReplicaSets, roomy: ReplicaSets, budgeted: Budgeted) -> bool:
+    """Whether others are within the budget too, and have the same proof of what it bought."""
+    bought, others = ([level for level in each.proof.levels if level.weight] for each in (sets, roomy))
+    return bought == others and roomy.proof.value <= max(budgeted.bytes, sets.proof.value)
+
+
+def _most_bytes(budget: Budget, cluster: DesiredCluster, task: PlacementTask) -> int:
+    """Return the budget in bytes; of a time, all that the brokers together could receive in it."""
+    if budget.seconds is None:
+        return budget.bytes or 0
+    return budget.seconds * (cluster.moves.throttle_bytes_per_second or 0) * len(task.eligible.ids)
+
+
+def plan_curve(
+    desired: Desired,
+    observed: Cluster,
+    rules: Mapping[str, TopicRules],
+    changes: Changes,
+    only: Collection[str] | None = None,
+) -> CurveReport:
+    """Return what each budget buys of the balance of counts; raises as `plan_placement` does."""
+    from reconciler.planner.curve import curve_of
+
+    if has_loads(desired.cluster.balance):
+        message = "--curve tells of counts alone, and loads are to be balanced; plan with --budget to see what one buys"
+        at = desired.cluster.balance.at
+        where = next((at[name] for name in ("disk", "networkIn", "networkOut") if name in at), None)
+        raise InvalidInput([Problem("KR372", message, where)])
+    task, _ = _task(desired, observed, rules, changes, only)
+    _refuse_unknown("--curve", desired, task.partitions)
+    return curve_of(task, desired.cluster)
+
+
+def _task(
+    desired: Desired,
+    observed: Cluster,
+    rules: Mapping[str, TopicRules],
+    changes: Changes,
+    only: Collection[str] | None,
+) -> tuple[PlacementTask, Unmoved]:
+    """Return what is to be placed, and what stays; raise PlacementInfeasible where no placement keeps all rules."""
+    partitions, unmoved = partitions_to_place(desired, observed, rules, changes, only)
+    broken = [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
+    _refuse_conflicts(desired, observed, rules, broken, partitions)
+    task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
+    crowded = [*crowded_brokers(task, desired.cluster.limits.at.get("replicasPerBroker"))]
+    if crowded:
+        raise PlacementInfeasible(crowded)
+    return task, unmoved
+
+
+def _within(budget: Budget, cluster: DesiredCluster, task: PlacementTask) -> ReplicaSets:
+    """Return the replica sets within the budget."""
+    from reconciler.planner.budget import Curve
+
+    curve, most = Curve(task, cluster.balance), budget.bytes or 0
+    if budget.seconds is not None:
+        most = curve.within_time(budget.seconds * (cluster.moves.throttle_bytes_per_second or 0))
+    sets = curve.within(most)
+    return replace(sets, budgeted=curve.budgeted(sets, most))
+
+
+def _refuse_unknown(
+    option: str, desired: Desired, partitions: PartitionsToPlace, *, needs_throttle: bool = False
+) -> None:
+    unknown = np.flatnonzero(~partitions.is_new & (partitions.size < 0))
+    if len(unknown):
+        first = next(partitions.keys(unknown))
+        message = (
+            f"{option}: the size of {len(unknown)} partitions is unknown ({first} and others), so nobody knows what a "
+            f"plan copies; check the right Describe on the cluster, or plan without {option}"
+        )
+        raise InvalidInput([Problem("KR370", message)])
+    if needs_throttle and desired.cluster.moves.throttle_bytes_per_second is None:
+        message = (
+            f"{option}: a time needs a rate, and moves.throttle is not written; write it, or give the budget in bytes"
+        )
+        raise InvalidInput([Problem("KR371", message, desired.cluster.at)])
+
+
+def _excess_warnings(budgeted: Budgeted) -> Iterator[Problem]:
+    is_idle = all(way.reached == way.mended for way in budgeted.ways)
+    if is_idle and not budgeted.is_whole and not budgeted.excess:
+        message = (
+            f"a budget of {size(budgeted.bytes)} brings the balance no nearer: each step copies more; the whole plan "
+            f"copies {size(budgeted.whole_bytes)}, and --curve shows what less than that buys"
+        )
+        yield Problem("KR871", message, None, Severity.WARNING)
+    if budgeted.excess:
+        message = (
+            f"mending the rules alone copies {size(budgeted.mended_bytes)}, {size(budgeted.excess)} more than the "
+            "budget: the plan is made of that alone"
+        )
+        yield Problem("KR870", message, None, Severity.WARNING)
 
 
 def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:

@@ -118,6 +118,14 @@ class PlacementTask:
         """How many replicas of each partition are to be found."""
         return self.rule_classes.rows.need[self.rule_class]
 
+    def counts(self, table: Ints, *, are_cells: bool = False) -> Ints:
+        """Return how many replicas of a table [partitions, some] each broker has, or each topic on each broker."""
+        row, seat = np.nonzero(table >= 0)
+        place, brokers = table[row, seat], len(self.eligible.ids)
+        if are_cells:
+            return np.bincount(self.topic[row] * brokers + place, minlength=brokers * len(self.topics))
+        return np.bincount(place, minlength=brokers)
+
     @property
     def most(self) -> Ints | None:
         """How many of the replicas to be found each broker may get [brokers]; None: any number."""
@@ -157,6 +165,14 @@ def placement_task(partitions: PartitionsToPlace, unmoved: Unmoved, eligible: El
         topics=partitions.topics,
         is_new=partitions.is_new,
     )
+
+
+def forced_bytes(task: PlacementTask) -> int:
+    """Return the bytes that explicit assignments copy, which are no choice."""
+    rows = np.flatnonzero((task.need == 0) & ~task.is_new)
+    fixed, ids = task.fixed[rows], np.array([*task.eligible.ids, NONE])
+    there = (ids[fixed][:, :, None] == task.partitions.replicas[rows][:, None, :]).any(axis=2)
+    return int((((fixed >= 0) & ~there).sum(axis=1) * task.size[rows]).sum())
 
 
 def _beside(unmoved: Unmoved, number: Mapping[str, int], eligible: EligibleBrokers) -> tuple[Ints, Ints]:

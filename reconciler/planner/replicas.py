@@ -3,12 +3,13 @@
 First the balance asked for, then the fewest bytes, then the fewest copies, then what decides between equals.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
+from reconciler.model.budget import Budgeted
 from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel, Proof
@@ -32,6 +33,7 @@ class ReplicaSets:
     proof: Proof  # that no choice as balanced as this copies less
     balanced: Standing | None = None  # what is as balanced as asked for, whatever it copies
     faces: tuple[Standing, ...] = ()  # what the last levels of the proof leave, each: the first is what is copied
+    budgeted: Budgeted | None = None  # what they are beside the whole plan's, where there is a budget
 
 
 def copied(task: PlacementTask) -> tuple[tuple[str, Cost], tuple[str, Cost]]:
@@ -48,25 +50,45 @@ def place_replicas(task: PlacementTask, balance: Balance) -> ReplicaSets:
     """Return the least movement to a placement that keeps every rule and is as balanced as asked for."""
     if not task.partitions:
         return ReplicaSets(np.zeros((0, 1), dtype=np.int64), Proof())
-    standing, levels = _balanced(task, balance)
+    asked = list(asked_of_replicas(task, balance))
+    has_cells = any(targets.is_cells for _, targets in asked)
+    standing, levels = balanced(task, asked, has_cells=has_cells)
+    return least_movement(task, balance, standing, levels)
+
+
+def least_movement(
+    task: PlacementTask,
+    balance: Balance,
+    standing: Standing,
+    levels: Sequence[PriceLevel],
+    ties: Sequence[CountTargets] = (),
+) -> ReplicaSets:
+    """Return the least movement among these choices, which `levels` led to.
+
+    `ties` decide first between equals. Then nothing but what is copied is proved.
+    """
     first, second = copied(task)
-    ties = chain([second], _tie_breaks(task, balance))
-    chosen = solved_in_order(task, standing, task.replicas, first, ties)
+    following: Iterable[tuple[str, Cost | CountTargets]] = chain([second], _tie_breaks(task, balance))
+    if ties:
+        following = [*(("", tie) for tie in ties), *(("", tie) for _, tie in following)]
+    chosen = solved_in_order(task, standing, task.replicas, first, following)
     least, *more = chosen.levels
-    levels.append(least)
-    proof = Proof(least.objective, least.value, chosen.bound, _joint_prices(task, levels), levels=(*levels, *more))
+    levels = [*levels, least]
+    # Prices of a balance within a budget hold bytes already.
+    joint = _joint_prices(task, [level for level in levels if not level.weight])
+    proof = Proof(least.objective, least.value, chosen.bound, joint, levels=(*levels, *more))
     return ReplicaSets(chosen.table, proof, standing, tuple(chosen.faces))
 
 
-def _balanced(task: PlacementTask, balance: Balance) -> tuple[Standing, list[PriceLevel]]:
-    """Return the choices of which the counts are as balanced as the rules allow.
+def balanced(
+    task: PlacementTask, asked: Sequence[tuple[str, CountTargets]], *, has_cells: bool
+) -> tuple[Standing, list[PriceLevel]]:
+    """Return the choices of which the counts are as balanced as the rules allow; with cells, topics are told apart.
 
     Only counts matter here, so partitions with the same choice are one row, and so are those of topics that are alike:
     the solutions of the classes are those of the partitions, since they are flows, and a flow of n equal ones is n
     flows.
     """
-    asked = list(asked_of_replicas(task, balance))
-    has_cells = any(targets.is_cells for _, targets in asked)
     number = np.flatnonzero(task.need > 0)
     topic = task.topic[number] if has_cells else np.zeros_like(number)
     rules, rule = task.rule_classes.rows, task.rule_class[number]
@@ -157,7 +179,7 @@ def _leaders_kept(task: PlacementTask) -> Cost:
     return Cost(np.zeros(len(at), dtype=np.int64), at)
 
 
-def _joint_prices(task: PlacementTask, levels: list[PriceLevel]) -> dict[int, int]:
+def _joint_prices(task: PlacementTask, levels: Sequence[PriceLevel]) -> dict[int, int]:
     """Return one price a broker for balance and copies together; balance prices outweigh any saving in copies.
 
     The bound they give: over all partitions the cheapest legal replica set at its cost and these prices, less the

@@ -8,7 +8,7 @@ partition costs at least its cheapest legal set (`cheapest`), and a broker at le
 is as good then takes only sets and counts that are cheapest at these prices: the next objective is bounded among those.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -58,6 +58,16 @@ class Measure:
     topics: CountCost
     constant: int
     value: int
+
+    def against(self, copied: "Measure", level: PriceLevel) -> "Measure":
+        """Return this balance and what is copied in one sum, with the level's weights."""
+        return Measure(
+            copied.copy.astype(object) * level.byte_weight,
+            self.brokers.weighed(level.weight),
+            self.topics.weighed(level.weight),
+            copied.constant * level.byte_weight,
+            self.value * level.weight + copied.value * level.byte_weight,
+        )
 
 
 def replica_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[Holdings, Mapping[str, Measure]]:
@@ -140,11 +150,18 @@ def _sharing(demands: Demands) -> Bools:
 
 
 def replica_bounds(
-    demands: Demands, holdings: Holdings, measures: Mapping[str, Measure], levels: Sequence[PriceLevel]
+    demands: Demands,
+    holdings: Holdings,
+    measures: Mapping[str, Measure],
+    levels: Sequence[PriceLevel],
+    fixed: Collection[str] = (),
 ) -> list[int]:
-    """Return the lower bound of each level; raise NotProved where a partition has no legal set at all."""
+    """Return the lower bound of each level; raise NotProved where a partition has no legal set at all.
+
+    `fixed` are the balances whose counts are those of the plan: the bounds hold among the plans with the same ones.
+    """
     try:
-        return _bounds(demands, holdings, measures, levels, lambda found: cheapest_sets(demands, found))
+        return _bounds(demands, holdings, measures, levels, lambda found: cheapest_sets(demands, found), fixed=fixed)
     except NoLegalSet as none:
         message = f"no replica set of {demands.rows.keys[none.row]} keeps every rule"
         raise NotProved(message) from None
@@ -163,6 +180,8 @@ def _bounds(
     measures: Mapping[str, Measure],
     levels: Sequence[PriceLevel],
     cheapest: Callable[[Sequence[Objective]], list[int]],
+    *,
+    fixed: Collection[str] = (),
 ) -> list[int]:
     objectives = [_objective(demands, measures[level.objective], level) for level in levels]
     settled = holdings.settled.astype(object)
@@ -170,6 +189,10 @@ def _bounds(
     weighed = holdings.weighed
     cells = settled[weighed]
     topic_box = Box(cells, cells + holdings.open[weighed].astype(object)[:, None])
+    if fixed:
+        final = holdings.final.astype(object)
+        box = Box(final.sum(axis=0), final.sum(axis=0))
+        topic_box = Box(final[weighed], final[weighed]) if TOPICS_BALANCE in fixed else topic_box
     bounds = []
     for level, objective, sets in zip(levels, objectives, cheapest(objectives), strict=True):
         measure = measures[level.objective]

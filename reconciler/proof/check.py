@@ -27,6 +27,7 @@ from reconciler.proof.bounds import (
     replica_bounds,
     replica_measures,
 )
+from reconciler.proof.budgeted import budget_of, orders_of, traded_bounds
 from reconciler.proof.demands import Demands, demands_of
 from reconciler.proof.loaded import NETWORK_IN, Carried, carried_of, is_fair, is_loaded, loaded_bound
 from reconciler.proof.reached import Reached, reached
@@ -48,13 +49,13 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
     is_within_bands = _is_within_bands(plan.proof, desired)
     try:
         demands = demands_of(desired, observed, plan.source.only)
-        end = reached(plan, demands, observed)
+        end, budget = reached(plan, demands, observed), budget_of(plan)
         levels: tuple[PriceLevel, ...]
         if is_within_bands:
             _refuse_unknown_loads(plan.proof, loads)
             levels = (_check_loaded(plan, demands, desired, end, carried_of(demands, loads)),)
         else:
-            levels = tuple(_check_levels(plan, demands, desired, end))
+            levels = tuple(_check_levels(plan, demands, desired, end, budget))
             _refuse_other_summary(plan.proof, levels, demands, end)
         _refuse_other_shares(plan, demands, end)
         _refuse_other_bytes(plan, observed)
@@ -66,7 +67,12 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
     copied += sum(not set(each.now).issuperset(each.replicas) for each in decided)
     bounds = tuple(Bound(each.objective, each.value, each.lower_bound) for each in levels)
     notes = tuple(_notes(plan, demands, desired, is_within_bands=is_within_bands))
-    return Verdict(None, bounds, _first_cost(demands), copied, is_within_bands, notes)
+    return Verdict(None, bounds, _first_cost(demands), copied, is_within_bands, notes, _bound_by(plan, budget))
+
+
+def _bound_by(plan: Plan, budget: int | None) -> int | None:
+    """Return the budget where the plan is not the whole one."""
+    return budget if budget is not None and any(level.weight for level in plan.proof.levels) else None
 
 
 def _is_within_bands(proof: Proof, desired: Desired) -> bool:
@@ -81,7 +87,7 @@ def _notes(plan: Plan, demands: Demands, desired: Desired, *, is_within_bands: b
     balance = desired.cluster.balance
     if plan.source.only:
         yield f"This is shown among the plans for the same topics alone: {', '.join(plan.source.only)}."
-    if _is_yielding(plan.proof, desired):
+    if plan.budgeted is None and _is_yielding(plan.proof, desired):
         yield (
             "The balance of replicas yields to limits.diskUse, so this is shown among all plans that keep the rules. "
             "Whether disks allow more even counts is not checked."
@@ -101,7 +107,9 @@ def _first_cost(demands: Demands) -> str:
     return BYTES if demands.is_size_known else COPIES
 
 
-def _check_levels(plan: Plan, demands: Demands, desired: Desired, end: Reached) -> Iterator[PriceLevel]:
+def _check_levels(
+    plan: Plan, demands: Demands, desired: Desired, end: Reached, budget: int | None
+) -> Iterator[PriceLevel]:
     """Yield the levels, replicas first, with values and bounds computed anew; raise NotProved where one fails."""
     balance = desired.cluster.balance
     first = _first_cost(demands)
@@ -114,11 +122,17 @@ def _check_levels(plan: Plan, demands: Demands, desired: Desired, end: Reached) 
     of_leaders = [*led_asked, LEADERS_CHANGED]
     # The second cost and evenness only break ties: a proof may be without them, and then the verdict is too.
     required = {*asked, first, *of_leaders} if demands.is_anything_open else set()
+    if budget is not None:
+        of_replicas = orders_of(plan, budget, asked, measures)
+        required = required.difference(asked) if of_replicas[:1] == [BYTES] else required
     if _is_yielding(plan.proof, desired):
         required -= {*asked}
     _refuse_other_order(plan.proof.levels, [*of_replicas, *of_leaders], required)
     levels = [level for level in plan.proof.levels if level.objective in of_replicas]
-    bounds = replica_bounds(demands, counted, measures, levels)
+    if budget is None:
+        bounds = replica_bounds(demands, counted, measures, levels)
+    else:
+        bounds = [bound for _, bound in traded_bounds(demands, counted, measures, levels, budget)]
     # Disks may ask for more copies than the prices know of. Then nothing is said of what comes after these.
     is_last = bool(levels) and levels[-1].objective == first
     may_exceed = first if is_last and desired.cluster.limits.disk_use is not None else None
@@ -187,6 +201,10 @@ def _require_tight(
         value = measures[level.objective].value
         if level.value != value:
             raise NotProved(f"{level.objective}: the proof says {level.value}, but the plan reaches {value}")
+        if level.weight and level.lower_bound <= bound <= value:
+            # Within a budget the counts are no flow: the bound may be below.
+            yield replace(level, value=value, lower_bound=level.lower_bound)
+            continue
         if bound > value or (bound < value and level.objective != may_exceed):
             raise NotProved(f"{level.objective}: the prices prove only {bound}, but the plan reaches {value}")
         if level.lower_bound != bound:
@@ -213,6 +231,7 @@ def _refuse_other_summary(proof: Proof, levels: Sequence[PriceLevel], demands: D
         raise NotProved(f"the proof's objective is {proof.objective}, but the fewest {first} are asked for")
     if _level_of(levels, TOPICS_BALANCE) is None:
         balance = _level_of(levels, REPLICAS_BALANCE)
+        balance = None if balance is not None and balance.weight else balance
         _refuse_other_joint_prices(proof, balance, copies, demands, _dearest_copy(demands, first))
 
 

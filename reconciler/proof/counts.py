@@ -32,6 +32,11 @@ class Free:
         del counts
         return 0
 
+    def weighed(self, times: int) -> "Free":
+        """Return the same: nothing costs nothing."""
+        del times
+        return self
+
     def cheapest(self, box: Box, price: Ints) -> tuple[int, Box]:
         """Return the least sum of -price x count within the box, and the counts that reach it."""
         low = np.where(price > 0, box.high, box.low)
@@ -44,6 +49,10 @@ class Squares:
     """Even counts: the sum of weight x count^2, the weights whole numbers in the proportion of 1 / capacity."""
 
     weight: Ints
+
+    def weighed(self, times: int) -> "Squares":
+        """Return so many times the cost."""
+        return Squares(self.weight * times)
 
     def value(self, counts: Ints) -> int:
         """Return how uneven the counts are."""
@@ -67,14 +76,19 @@ class Banded:
 
     low: Ints
     high: Ints
+    times: int = 1
+
+    def weighed(self, times: int) -> "Banded":
+        """Return so many times the cost."""
+        return Banded(self.low, self.high, self.times * times)
 
     def value(self, counts: Ints) -> int:
-        """Return how many replicas are outside."""
+        """Return how many replicas are outside, as often as one counts."""
         return int(self._outside(counts).sum()) if counts.size else 0
 
     def _outside(self, counts: Ints) -> Ints:
         outside: Ints = np.maximum(self.low - counts, 0) + np.maximum(counts - self.high, 0)
-        return outside
+        return outside * self.times
 
     def cheapest(self, box: Box, price: Ints) -> tuple[int, Box]:
         """Return the least sum of what is outside less price x count, and the counts that reach it.

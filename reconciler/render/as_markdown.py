@@ -27,6 +27,7 @@ from reconciler.render.facts import (
     place,
     throttle,
     undoes,
+    within_budget,
 )
 from reconciler.render.labels import DESTROYS, IRREVERSIBLE, labels
 from reconciler.render.markdown_details import ARROW, ROOM_FOR_NOTE, changed, details, disk_cell, share_cells
@@ -207,6 +208,7 @@ def _facts(reviewed: Plan) -> list[str]:
     """Return what it costs, in a table of two columns."""
     facts = {
         "**Copied**": _copied(reviewed),
+        "**Budget**": sentence("; ".join(within_budget(reviewed)).removeprefix("with a budget of ")),
         "**Inside brokers**": _inside(reviewed),
         "**Time**": _time(reviewed),
         "**Stages**": _stages(reviewed),
@@ -240,6 +242,8 @@ def _copied_partitions(reviewed: Plan) -> int:
 def _claim(reviewed: Plan) -> str:
     claim = least_movement(reviewed)
     if not claim or not is_size_known(reviewed) or undoes(reviewed):
+        return claim
+    if reviewed.budgeted is not None and not reviewed.budgeted.is_whole:
         return claim
     gap = reviewed.proof.gap_percent
     return f"{claim}: gap {percent(gap / 100)}" if gap else "fewest bytes possible: proved, gap 0%"

@@ -16,6 +16,7 @@ from reconciler.render.facts import (
     reason,
     replica_list,
     undoes,
+    within_budget,
 )
 from reconciler.render.html_pages import Tile, digest, rendered, text_of
 from reconciler.render.html_plan import changes, proof, sections, stage_table
@@ -108,6 +109,7 @@ def _facts(reviewed: Plan) -> Iterator[str]:
         yield f"observed {visible(source.observed_at)}"
     if source.only:
         yield f"only topics {visible(', '.join(source.only))}"
+    yield from within_budget(reviewed)
     yield f"{kept_at_every_stage(reviewed)}"
 
 

@@ -28,6 +28,7 @@ def _lines(verdict: Verdict) -> Iterator[str]:
 
 def _least(verdict: Verdict) -> str:
     none = "no plan within the bands" if verdict.is_within_bands else "no plan"
+    none = none if verdict.budget_bytes is None else "no plan with the same counts"
     if verdict.gap_percent:
         bound = next(level.lower_bound for level in verdict.levels if level.objective == verdict.objective)
         least, copied = (_amount(verdict, value) for value in (bound, verdict.value or 0))
@@ -47,5 +48,10 @@ def _amount(verdict: Verdict, count: int) -> str:
 
 
 def _tightest(verdict: Verdict) -> str:
-    is_asked = any(level.objective in _EVEN for level in verdict.levels)
-    return "; counts are the tightest attainable" if is_asked else ""
+    asked = [level for level in verdict.levels if level.objective in _EVEN]
+    if verdict.budget_bytes is None or not asked:
+        return "; counts are the tightest attainable" if asked else ""
+    within = f"that copies at most {size(verdict.budget_bytes)}"
+    if all(level.value == level.lower_bound for level in asked):
+        return f"; counts are the tightest of every plan {within}"
+    return f"; no plan {within} has a balance below the bounds here"

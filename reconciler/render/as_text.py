@@ -30,6 +30,7 @@ from reconciler.render.facts import (
     stage_title,
     throttle,
     undoes,
+    within_budget,
 )
 from reconciler.render.rows import Row, difference_rows, plan_rows, topic_row
 from reconciler.render.supposed import NOTHING_FITS, remedy_lines, what_if_lines
@@ -54,6 +55,7 @@ def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
     lines = head + table([_cells(row, root) for row in plan_rows(reviewed)])
     lines += _stages(reviewed, root) if has_stages else []
     lines += [totals(reviewed), *([f"Digest {reviewed.digest}"] if reviewed.digest else [])]
+    lines += _budget(reviewed)
     lines += [*effects(reviewed.topic_changes), *_balance(reviewed), *findings(reviewed, root=root)]
     return "\n".join(lines) + "\n"
 
@@ -71,7 +73,13 @@ def no_changes(reviewed: Plan, found: Matched, *, root: str = "") -> str:
     """Return that nothing is to be done, and how much was looked at."""
     others = f"; {counted(found.undeclared, 'topic')} not declared" if found.undeclared else ""
     matched = f"{NO_CHANGES} {counted(found.topics, 'topic')}, {counted(found.partitions, 'partition')} match{others}."
+    if reviewed.budgeted is not None and not reviewed.budgeted.is_whole:
+        matched = " ".join([NO_CHANGES, *_budget(reviewed)])
     return "\n".join([*_head(reviewed), _nothing_to_do(reviewed, matched), *findings(reviewed, root=root)]) + "\n"
+
+
+def _budget(reviewed: Plan) -> list[str]:
+    return [f"{told[:1].upper()}{told[1:]}." for told in within_budget(reviewed)]
 
 
 def _nothing_to_do(reviewed: Plan, matched: str) -> str:

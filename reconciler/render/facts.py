@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from reconciler.model.budget import WindowsNeeded
 from reconciler.model.move import DirMove, Move
 from reconciler.model.plan import BrokerShare, Plan, TieredBytes, gap_percent
 from reconciler.model.problem import Location, Problem
@@ -66,11 +67,44 @@ def _least(plan: Plan) -> str:
         return unknown if proof.gap_percent else f"no {which} fewer replicas; {unknown}"
     if not is_size_known(plan):
         return "some sizes are unknown"
-    if proof.objective != "bytes" or proof.value != summary.bytes:
+    if proof.objective != "bytes" or proof.value != summary.bytes or not _is_bounded(plan):
         return ""
     if proof.gap_percent:
         return could_be_saved(proof.gap_percent)
-    return "no way back copies less" if plan.source.rolls_back else "no plan can copy less"
+    which = "plan with the same counts copies" if any(level.weight for level in proof.levels) else "plan can copy"
+    return f"no {'way back copies' if plan.source.rolls_back else which} less"
+
+
+def _is_bounded(plan: Plan) -> bool:
+    """Whether the proof bounds what the plan copies: of measured loads within a budget nothing is proved."""
+    return plan.budgeted is None or plan.budgeted.is_whole or any(level.prices for level in plan.proof.levels)
+
+
+def within_budget(plan: Plan) -> tuple[str, ...]:
+    """Return what the budget comes to, and what the whole plan would copy; nothing where there is no budget."""
+    asked, told = plan.source.budget, plan.budgeted
+    if asked is None or told is None:
+        return ()
+    budget = f"with a budget of {size(asked.bytes)}" if asked.bytes is not None else ""
+    if asked.seconds is not None:
+        budget = f"with a budget of {duration(asked.seconds)}"
+    if told.is_whole:
+        return (f"{budget}: enough for the whole plan",)
+    ways = ", ".join(f"{way.measure} {max(0, int(way.share * 100))}% of the way" for way in told.ways)
+    return (f"{budget}: {ways}; the whole plan copies {size(told.whole_bytes)}",)
+
+
+def in_windows(found: WindowsNeeded | None, *, is_asked: bool = False) -> str:
+    """Return how many windows the plan needs, and the throttle for fewer where there are fewer, or it `is_asked`."""
+    if found is None:
+        return ""
+    told = f"The plan needs up to {counted(found.windows, 'window')} at {rate(found.present_bytes_per_second)}"
+    if found.fewer >= found.windows and not is_asked:
+        return f"{told}."
+    if found.throttle_bytes_per_second is None:
+        return f"{told}; no throttle is high enough for {number(found.fewer)}."
+    needed = rate(found.throttle_bytes_per_second)
+    return f"{told}; {counted(found.fewer, 'window')} would do with moves.throttle at {needed}."
 
 
 def could_be_saved(gap_percent: float) -> str:

@@ -19,11 +19,11 @@ meet at one broker in one stage; the others are looked at again. All numbers are
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Protocol
 
 import numpy as np
 
 from reconciler.model.columns import Bools, Ints, place_among_equals
-from reconciler.staging.step import Step
 
 # The level is a little below what the busiest broker needs, in percent: at it, that broker's last steps find no gap.
 # Measured on 20,000 partitions whose replication factor grows: 1.001 times the bound, 1.007 at 100 percent.
@@ -39,6 +39,22 @@ BATCH, CELLS_A_STEP = 64, 64
 MOST_LOOKED_AT = 400
 
 
+class Asking(Protocol):
+    """What a step, or a move, asks of brokers: bytes of one copy, from its source to each that is added."""
+
+    @property
+    def added(self) -> tuple[int, ...]:
+        """The brokers that receive a copy."""
+
+    @property
+    def source(self) -> int | None:
+        """The leader that serves it."""
+
+    @property
+    def load(self) -> int:
+        """The bytes of one copy."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loads:
     """What steps ask of brokers, one row of numbers a step, filled up with what asks nothing of nobody.
@@ -52,7 +68,7 @@ class Loads:
     unit: int = 1
 
     @classmethod
-    def of(cls, steps: Sequence[Step]) -> "Loads":
+    def of(cls, steps: Sequence[Asking]) -> "Loads":
         """Return what these steps ask."""
         added = [step.added for step in steps]
         count = np.array([*map(len, added)], dtype=np.int64)

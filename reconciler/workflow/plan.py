@@ -4,9 +4,10 @@ What a plan is refused for comes with the smallest changes that would make it fi
 says to topic changes.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,6 +17,7 @@ from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.files.policies import read_policies
+from reconciler.model.budget import Budget, CurveReport, WindowsNeeded
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
@@ -23,15 +25,19 @@ from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import (
+    MOVED_BYTES,
     ClusterUnavailable,
+    Edit,
     InvalidInput,
     MissingRight,
     PlacementInfeasible,
     Policy,
     Problem,
+    Remedy,
     Severity,
     WouldBeRefused,
 )
+from reconciler.model.words import written_bytes
 from reconciler.workflow.checked import refuse_unsafe
 from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
@@ -40,6 +46,7 @@ from reconciler.workflow.sources import client_cautions, cluster_admin, desired_
 if TYPE_CHECKING:
     from reconciler.planner.log_dirs.place import DirsPlaced
     from reconciler.planner.place import Placed
+    from reconciler.planner.remedies import Effort, States
     from reconciler.staging.stages import Staging
 
 MOST_SPACES = 4
@@ -49,6 +56,8 @@ Judge: TypeAlias = Callable[[Plan, Desired, Cluster, str | None], Plan]
 OpenJudge: TypeAlias = Callable[[Sequence[Policy]], Judge]
 """Returns what asks these policies; raises ReconcilerError where there is nothing to ask them with."""
 UNASKED = "KR865"
+CORRECTIONS = 5
+"""How often a plan is made again because it takes longer than its budget of time; the last one mends rules alone."""
 
 
 def no_judge(policies: Sequence[Policy]) -> Judge:
@@ -65,6 +74,10 @@ def no_growth(_observed: Cluster, _changes: tuple[TopicChange, ...]) -> tuple[Pr
     return ()
 
 
+def _no_windows(_fewer: int | None) -> None:
+    """Return nothing: for plans of which nobody asks when they run."""
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
     """A plan, how much was looked at for it, and how many policies were asked about it.
@@ -78,6 +91,8 @@ class Planned:
     partitions: int
     policies: int = 0
     undeclared: int = 0
+    windows: Callable[[int | None], WindowsNeeded | None] = _no_windows
+    """How many windows it needs, and the throttle for so many; None: the throttle for one less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +118,23 @@ class Planner:
     warnings: tuple[Problem, ...] = ()
     loads: Loads | None = None
     growth: Growth = no_growth
+    budget: Budget | None = None
 
     def plan(self, desired: Desired, observed: Cluster) -> Plan:
         """Return the plan that brings the observed state to the desired one; a function of all that is given alone."""
+        plan = self._within(self.budget, desired, observed)
+        seconds = self.budget.seconds if self.budget is not None else None
+        for left in reversed(range(CORRECTIONS)):
+            needed, told = plan.summary.estimated_seconds, plan.budgeted
+            if seconds is None or needed <= seconds or told is None or plan.proof.value <= told.mended_bytes:
+                break
+            # The bytes were chosen by the busiest broker alone; stages and slots take some time beside them.
+            most = plan.proof.value * seconds * 99 // (100 * needed) if left else 0
+            plan = self._within(Budget(bytes=most), desired, observed)
+        return plan
+
+    def _within(self, budget: Budget | None, desired: Desired, observed: Cluster) -> Plan:
+        """Return the plan within that budget."""
         from reconciler.files.plan_file import with_id
         from reconciler.model.coordinator import coordinator_warnings
         from reconciler.staging.assembly import assemble
@@ -115,12 +144,12 @@ class Planner:
         names = _matching(desired, observed, self.only) if self.only else None
         rules = topic_rules(desired, observed)
         changes = _of_topics(compare(desired, observed, rules), names)
-        placed, inside, staged = self._staged(desired, observed, rules, changes, names)
+        placed, inside, staged = self._staged(desired, observed, rules, changes, names, budget=budget)
         plan = assemble(
             staged,
             observed=observed,
             desired=desired,
-            source=Source(desired.digest, observed.observed_at, self.commit, self.only),
+            source=Source(desired.digest, observed.observed_at, self.commit, self.only, budget=self.budget),
             proof=placed.proof,
             balance_before=placed.balance_before,
             balance_after=placed.balance_after,
@@ -142,6 +171,7 @@ class Planner:
             ),
         )
         refuse_unsafe(plan, observed, rules)
+        plan = replace(plan, budgeted=placed.budgeted)
         return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
 
     def _staged(
@@ -151,13 +181,17 @@ class Planner:
         rules: Mapping[str, TopicRules],
         changes: Changes,
         names: Collection[str] | None,
+        *,
+        budget: Budget | None,
     ) -> "tuple[Placed, DirsPlaced, Staging]":
         """Return the placement and its stages: the first that no disk is too full for, else that of least excess."""
         from reconciler.planner.place import plan_placement
 
         share, space, found = desired.cluster.limits.disk_use, None, list["tuple[Placed, DirsPlaced, Staging]"]()
         while len(found) <= MOST_SPACES:
-            placed = plan_placement(desired, observed, rules, changes, names, loads=self.loads, space=space)
+            placed = plan_placement(
+                desired, observed, rules, changes, names, loads=self.loads, space=space, budget=budget
+            )
             inside, staged = self._in_dirs(desired, observed, rules, changes, names=names, placed=placed)
             found.append((placed, inside, staged))
             if share is None or not staged.crowded or (space is not None and space.is_mending):
@@ -241,15 +275,48 @@ class Planner:
             # A balance of loads takes many times as long to plan.
             effort = Effort(effort.plans // 10, effort.partitions // 20)
         if refusal is None:
-            return with_id(replace(plan, remedies=remedies_of_violations(states, plan, self.plan, effort)))
+            remedies = remedies_of_violations(states, plan, self.plan, effort)
+            return with_id(replace(plan, remedies=(*remedies, *self._with_budget(plan, states, effort))))
         names = _matching(desired, observed, self.only) if self.only else None
         raise PlacementInfeasible(refusal.problems, remedies_of_conflict(states, names, self.plan, effort)) from None
 
+    def _with_budget(self, plan: Plan, states: "States", effort: "Effort") -> Iterator[Remedy]:
+        """Yield that the plan fits with the limit of bytes as its budget, where it is over that alone and so fits."""
+        desired, observed = states
+        limit = desired.cluster.limits.moved_bytes
+        partitions = sum(len(topic.partitions) for topic in observed.topics.values())
+        is_worth_it = self.budget is None and effort.partitions >= partitions and effort.plans > 0
+        if limit is None or not is_worth_it or not _is_only_over_bytes(plan):
+            return
+        try:
+            within = replace(self, budget=Budget(bytes=limit)).plan(desired, observed)
+        except InvalidInput:
+            return
+        if not within.violations:
+            yield Remedy((Edit(f"the plan is made with --budget {written_bytes(limit)}"),))
 
-def planner_of(inputs: Inputs, only: Sequence[str] = (), loads: LoadsAt | None = None) -> Planner:
+
+def _is_only_over_bytes(plan: Plan) -> bool:
+    return all(problem.code == MOVED_BYTES for problem in plan.violations)
+
+
+def make_curve(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHook | None = None) -> CurveReport:
+    """Return what each budget buys; raises as `make_plan` does, and InvalidInput for a balance of measured loads."""
+    from reconciler.planner.place import plan_curve
+
+    desired = desired_state(inputs)
+    observed = observed_state(inputs, desired, progress)
+    names = _matching(desired, observed, only) if only else None
+    rules = topic_rules(desired, observed)
+    return plan_curve(desired, observed, rules, _of_topics(compare(desired, observed, rules), names), names)
+
+
+def planner_of(
+    inputs: Inputs, only: Sequence[str] = (), loads: LoadsAt | None = None, budget: Budget | None = None
+) -> Planner:
     """Return how the caller wants plans to be made."""
     read = loads.read(inputs) if loads is not None else None
-    return Planner(source_commit(Path(inputs.root)), tuple(only), loads=read)
+    return Planner(source_commit(Path(inputs.root)), tuple(only), loads=read, budget=budget)
 
 
 def make_plan(
@@ -260,6 +327,7 @@ def make_plan(
     progress: ProgressHook | None = None,
     open_judge: OpenJudge = no_judge,
     growth: Growth = no_growth,
+    budget: Budget | None = None,
 ) -> Planned:
     """Return the plan with its id; with `only`, of topics whose names match one of these shell patterns.
 
@@ -272,7 +340,7 @@ def make_plan(
     judge = open_judge(policies) if policies else None
     observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
     warnings = (*unread, *client_cautions(inputs, desired))
-    planner = replace(planner_of(inputs, only, loads), warnings=warnings, growth=growth)
+    planner = replace(planner_of(inputs, only, loads, budget), warnings=warnings, growth=growth)
     plan = planner.plan_or_remedies(desired, observed)
     plan = _refuse_what_kafka_would(plan, inputs, desired, observed)
     if judge is not None:
@@ -289,7 +357,16 @@ def looked_at(
     matched = [observed.topics[name] for name in named if name in managed]
     partitions = sum(len(topic.partitions) for topic in matched)
     undeclared = sum(name not in managed and not is_ignored(desired, name) for name in named)
-    return Planned(plan, len(matched), partitions, policies, undeclared)
+    needed = partial(_windows, plan, desired, observed)
+    return Planned(plan, len(matched), partitions, policies, undeclared, needed)
+
+
+def _windows(plan: Plan, desired: Desired, observed: Cluster, fewer: int | None) -> WindowsNeeded | None:
+    if not desired.cluster.windows:
+        return None
+    from reconciler.staging.windows import windows_needed
+
+    return windows_needed(plan, desired, observed, fewer)
 
 
 def plan_of(desired: Desired, observed: Cluster) -> Plan:

@@ -7,6 +7,7 @@ from pathlib import Path
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.what_if import NotASupposition, Supposed, health, suppose, suppositions
 from reconciler.files.policies import read_policies
+from reconciler.model.budget import Budget
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import to_json
 from reconciler.model.desired import Desired, Off
@@ -50,6 +51,7 @@ def plan_if(
     progress: ProgressHook | None = None,
     open_judge: OpenJudge = no_judge,
     growth: Growth = no_growth,
+    budget: Budget | None = None,
 ) -> Planned | Unplannable:
     """Return what follows if all of this were so; nothing is changed, and the plan says that it is never applied.
 
@@ -63,7 +65,7 @@ def plan_if(
     _refuse_meaningless(desired, at.desired)
     what_if = WhatIf(tuple(map(str, supposed)), at.assumptions, before=health(observed), at_once=health(at.observed))
     readable, unread = with_readers(inputs, at.desired, at.observed)
-    planner = replace(planner_of(inputs, only, loads), warnings=unread, growth=growth)
+    planner = replace(planner_of(inputs, only, loads, budget), warnings=unread, growth=growth)
     outcome = outcome_of(replace(at, observed=readable), supposed, what_if, planner)
     if isinstance(outcome, Unplannable) or judge is None:
         return outcome

@@ -108,6 +108,8 @@ def assigned(
     before: Mapping[str, Cluster],
     after: Mapping[str, Cluster] | None = None,
     capacities: Mapping[str, Mapping[int, int]] | None = None,
+    *,
+    weights: Mapping[str, Mapping[int, Mapping[str, int]]] | None = None,
 ) -> "Assignments":
     """Return the job's tables of these clusters."""
     from reconciler.balance.files.assignment_table import (
@@ -122,7 +124,7 @@ def assigned(
 
     sides = [Side(name, cluster) for name, cluster in before.items()]
     sides += [Side(name, cluster, AFTER) for name, cluster in (after or {}).items()]
-    weighed = {name: Weighed(each) for name, each in (capacities or {}).items()}
+    weighed = {name: Weighed(each, (weights or {}).get(name, {})) for name, each in (capacities or {}).items()}
     tables = partition_table(sides), place_table(sides), broker_table(sides, weighed)
     return assignments(spark, *tables, has_plan=after is not None)
 
@@ -134,6 +136,8 @@ def balanced(
     before: Mapping[str, Cluster],
     after: Mapping[str, Cluster] | None = None,
     capacities: Mapping[str, Mapping[int, int]] | None = None,
+    *,
+    weights: Mapping[str, Mapping[int, Mapping[str, int]]] | None = None,
 ) -> Iterator["Balance"]:
     """Yield the balance of these clusters by these samples."""
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -141,7 +145,7 @@ def balanced(
     from reconciler.balance.spark.balance_job import balance_of_samples
     from reconciler.balance.spark.buckets import as_rows
 
-    tables = assigned(spark, before, after, capacities)
+    tables = assigned(spark, before, after, capacities, weights=weights)
     buckets = sample_frame(spark, samples).withColumn("bucket", F.unix_micros("bucket"))
     with balance_of_samples(tables, as_rows(buckets, F.lit(col=True)), BUCKET_SECONDS) as balance:
         yield balance

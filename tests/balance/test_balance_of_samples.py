@@ -31,6 +31,7 @@ class Lake:
     after: dict[str, Cluster] = field(default_factory=dict)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     capacities: dict[str, Mapping[int, int]] = field(default_factory=dict)
+    weights: dict[str, Mapping[int, Mapping[str, int]]] = field(default_factory=dict)
 
     def add(self, name: str, before: Cluster, samples: list[Sample], after: Cluster | None = None) -> None:
         """Add a cluster, with a plan or without."""
@@ -78,7 +79,7 @@ def weighed(spark: "SparkSession", lake: Lake) -> Weighed:
 @pytest.fixture(scope="module")
 def unplanned(spark: "SparkSession") -> Weighed:
     """Return the balance of clusters without a plan: one that grows, one of unequal brokers, one that is empty."""
-    made = Lake(capacities={"unequal": {1: 2, 4: 0}})
+    made = Lake(capacities={"unequal": {1: 2, 4: 0}}, weights={"unequal": {1: {"leaders": 6}}})
     made.add("growth", *_growing()[:2])
     unequal = small_cluster(*(f"orders-{number}: {1 + number % 3}" for number in range(9)), brokers=(1, 2, 3, 4))
     made.add("unequal", unequal, [])
@@ -88,7 +89,9 @@ def unplanned(spark: "SparkSession") -> Weighed:
 
 
 def _weighed(spark: "SparkSession", lake: Lake) -> Weighed:
-    with balanced(spark, lake.samples, lake.before, lake.after or None, lake.capacities) as balance:
+    with balanced(
+        spark, lake.samples, lake.before, lake.after or None, lake.capacities, weights=lake.weights
+    ) as balance:
         gone = [] if balance.moved is None else balance.moved.collect()
         return Weighed(_rows(balance), sorted(balance.skews.collect()), gone)
 
@@ -400,6 +403,15 @@ def test_evenness_counts_a_broker_of_twice_the_capacity_as_two_and_leaves_out_on
     assert want == evenness([(1.5, 1), (1.5, 1), (3, 1), (3, 1)])
     assert want is not None
     row = told["replicas"]
+    assert (row.max_over_mean, row.coefficient_of_variation, row.gini) == pytest.approx(
+        (want.max_over_mean, want.coefficient_of_variation, want.gini), abs=1e-6
+    )
+
+
+def test_evenness_of_leaders_goes_by_their_own_weight(unplanned: Weighed) -> None:
+    told = {row.measure: row for row in unplanned.skews if row.cluster == "unequal"}
+    want, row = evenness([(3, 6), (3, 1), (3, 1)]), told["leaders"]
+    assert want is not None
     assert (row.max_over_mean, row.coefficient_of_variation, row.gini) == pytest.approx(
         (want.max_over_mean, want.coefficient_of_variation, want.gini), abs=1e-6
     )

@@ -206,6 +206,9 @@ def test_brokers_that_live_and_stay_are_counted_with_their_capacity_and_an_empty
     observed = small_cluster("t-0: 1,2,3", "t-1: 1,3,4", brokers=range(1, 6), fenced=[4])
     assert replica_counts(desired, observed) == [(2, 1), (1, 3), (0, 1)]
     assert leader_counts(desired, observed) == [(2, 1), (0, 3), (0, 1)]
+    by_measure = Desired(DesiredCluster("c", brokers={**states, 2: DesiredBroker(2, weights={"leaders": 4})}))
+    assert replica_counts(by_measure, observed) == [(2, 1), (1, 1), (0, 1)]
+    assert leader_counts(by_measure, observed) == [(2, 1), (0, 4), (0, 1)]
 
 
 @pytest.mark.parametrize(
@@ -228,6 +231,9 @@ def test_topics_are_not_called_even_where_brokers_differ_in_capacity() -> None:
     observed = small_cluster("t-0: 1,2", "t-1: 2,4", "t-2: 4,1", brokers=(1, 2, 4))
     desired = Desired(DesiredCluster("c", brokers={2: DesiredBroker(2, capacity=3)}), {"t": DesiredTopic("t")})
     assert not are_topics_even(desired, observed, topic_rules(desired, observed))
+    weights = {2: DesiredBroker(2, weights={"leaders": 2})}
+    by_measure = replace(desired, cluster=DesiredCluster("c", brokers=weights))
+    assert not are_topics_even(by_measure, observed, topic_rules(by_measure, observed))
 
 
 def test_elections_are_wanted_where_the_preferred_leader_is_in_sync_and_does_not_lead() -> None:

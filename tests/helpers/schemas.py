@@ -12,6 +12,7 @@ from reconciler.groups.model.simulation import Scenario, ScenarioList, Simulated
 from reconciler.groups.model.state import GroupDescriptions, GroupLags, GroupList
 from reconciler.groups.workflow.delete import DeleteOutcome
 from reconciler.groups.workflow.reset_offsets import ResetOutcome
+from reconciler.model.budget import CurveReport
 from reconciler.model.change import DiffReport
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import Schema, schema_of
@@ -42,6 +43,7 @@ class Format(NamedTuple):
 
 FORMATS = {
     "plan": Format(Plan, "Plan", "A plan: what was reviewed, and exactly what runs"),
+    "curve": Format(CurveReport, "Curve", "What `reconciler plan --curve -o json` prints"),
     "snapshot": Format(Cluster, "Snapshot", "A cluster as observed", is_strict=False),
     "run": Format(RunResult, "Run", "What `reconciler apply -o json` and `cancel -o json` print"),
     "rollback": Format(RolledBack, "Rollback", "What `reconciler cancel --rollback -o json` prints"),

@@ -302,7 +302,7 @@ FAULTS = [
     ),
     Fault(
         "the window is where it began",
-        "objectives.evened",
+        "objectives._in_window",
         "if is_inside.all():",
         "if True:",
         "5 brokers, seed 307, topics",

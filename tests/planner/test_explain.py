@@ -58,6 +58,19 @@ def _key(name: str) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
+def test_a_share_is_that_of_the_measure_it_is_told_of() -> None:
+    observed = small_cluster(*(f"t-{number}: 1,2 size 100" for number in range(12)), brokers=(1, 2, 3))
+    weights = {3: DesiredBroker(3, weights={"replicas": 2, "leaders": 4})}
+    plan = _plan(observed, DesiredTopic("t"), brokers=weights, balance=EVEN)
+    shares = {one: (share.replicas, share.leaders) for one, share in plan.balance_after.items()}
+    assert shares == {1: (6, 2), 2: (6, 2), 3: (12, 8)}
+    led = next(key for key in (_key(f"t-{number}") for number in range(12)) if explain(plan, key).leader)
+    found = explain(plan, led)
+    assert {one.counts.share for one in found.added} == {12.0}
+    assert found.leader is not None
+    assert found.leader.new_counts.share == {1: 2.0, 2: 2.0, 3: 8.0}[found.after[0]]
+
+
 def test_a_third_replica_goes_to_the_only_rack_that_is_free() -> None:
     # Racks: 1 and 4 are a, 2 and 5 are b, 3 and 6 are c. Broker 3 holds two replicas, broker 6 none.
     observed = small_cluster("clicks-0: 1,2 size 100", "other-0: 3 size 5", "other-1: 3 size 5")

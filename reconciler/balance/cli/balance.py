@@ -8,6 +8,7 @@ from reconciler.balance.cli.spark_job import spark_job
 from reconciler.command.exits import Exit
 from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell, write
+from reconciler.command.values import RATE, SHARE
 from reconciler.command.verbs import option, verb
 
 if TYPE_CHECKING:
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from reconciler.balance.workflow.loads import SparkJob
 
 PLAN_HELP = "Compare with the state that this plan reaches; with --cluster '*' one for each of several clusters."
+
+HEADROOM_HELP = (
+    "Tell each hour of the week: the busiest brokers, and the highest throttle that keeps each broker within so much "
+    "(80%) of --network, else of the most that it was seen to carry."
+)
 
 
 @verb(
@@ -25,6 +31,7 @@ PLAN_HELP = "Compare with the state that this plan reaches; with --cluster '*' o
         reconciler balance --loads loads --cluster prod-eu --plan plan.json
         reconciler balance --samples samples --cluster '*' --out balance-tables
         reconciler balance --samples samples --plan plan.json -o html > balance.html
+        reconciler balance --samples samples --headroom 80% --network 125MiB/s
         reconciler balance --samples /lake/samples --master spark://spark-1:7077 -o json
     """,
 )
@@ -33,8 +40,19 @@ PLAN_HELP = "Compare with the state that this plan reaches; with --cluster '*' o
 @option("--loads", metavar="DIR", help="What loads wrote: averages and peaks, no percentiles.")
 @option("--plan", metavar="FILE", multiple=True, help=PLAN_HELP)
 @option("--out", metavar="DIR", help="Write the tables there too, as Parquet, all topics in.")
+@option("--headroom", metavar="SHARE", type=SHARE, help=HEADROOM_HELP)
+@option("--network", metavar="RATE", type=RATE, help="With --headroom: what a broker's network carries each way.")
 @spark_job("Length of the time buckets in which loads are summed.")
-def command(asked: Asked, job: "SparkJob", plan: tuple[str, ...], *, loads: str | None, out: str | None) -> int:
+def command(
+    asked: Asked,
+    job: "SparkJob",
+    plan: tuple[str, ...],
+    *,
+    loads: str | None,
+    out: str | None,
+    headroom: float | None,
+    network: int | None,
+) -> int:
     """Show who carries what, with Spark: each broker, rack, log dir and topic, and how even the brokers are.
 
     A broker's percentile is that of its sum in each time bucket, followers' traffic counted. With --plan, everything
@@ -43,12 +61,16 @@ def command(asked: Asked, job: "SparkJob", plan: tuple[str, ...], *, loads: str 
     """
     if bool(job.samples) == (loads is not None):
         raise click.UsageError("name what was measured: either --samples PATH... or --loads DIR.")
+    if (loads or headroom is None) and (headroom or network):
+        raise click.UsageError("--headroom tells hours of the week, so it needs --samples; --network belongs to it.")
+    from reconciler.balance.model.balance_report import Headroom
     from reconciler.balance.workflow.balance import make_balance
     from reconciler.command.progress import reading
     from reconciler.render.as_text import problems
 
     with reading() as progress:
-        report = make_balance(asked.inputs, job, loads=loads, plans=plan, out=out, progress=progress)
+        left = Headroom(headroom, network) if headroom is not None else None
+        report = make_balance(asked.inputs, job, loads=loads, plans=plan, out=out, headroom=left, progress=progress)
     _show(report, asked)
     warnings = [*report.warnings, *(warning for cluster in report.clusters for warning in cluster.warnings)]
     if warnings:

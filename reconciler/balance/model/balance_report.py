@@ -166,6 +166,39 @@ class Span:
     last: Annotated[str, "Start of the last bucket, ISO 8601."]
 
 
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """How much of a broker's network may be used, moves included: a share of `most` bytes a second and direction.
+
+    Without `most` of what was seen of each broker at the most.
+    """
+
+    share: float
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Busiest:
+    """The broker that carries most, and how much."""
+
+    broker: Annotated[int, "Its id."]
+    bytes_per_second: Annotated[float, "The most in any time bucket of that hour."]
+
+
+@dataclass(frozen=True, slots=True)
+class HourOfWeek:
+    """One hour of the week, over all weeks that samples cover."""
+
+    hour: Annotated[str, Pattern("^(mon|tue|wed|thu|fri|sat|sun) [0-2][0-9]:00$"), "When it begins, in UTC."]
+    busiest_in: Annotated[Busiest | None, REQUIRED, "The broker that takes in most then; null: not known."] = None
+    busiest_out: Annotated[Busiest | None, REQUIRED, "The broker that sends most then; null: not known."] = None
+    throttle_bytes_per_second: Annotated[
+        int | None,
+        REQUIRED,
+        "The highest throttle of moves beside which each broker stays within the headroom, in and out; 0: none does.",
+    ] = None
+
+
 _Rows = tuple[LoadRow, ...]
 
 
@@ -185,6 +218,9 @@ class ClusterBalance:
         tuple[Skew, ...], Key("evenness"), REQUIRED, "How even each measure is over the brokers, by capacity."
     ] = ()
     span: Annotated[Span | None, REQUIRED, "The time buckets that samples fill; null where loads were read."] = None
+    hours: Annotated[
+        tuple[HourOfWeek, ...], "With --headroom: each hour of the week that has samples, from Monday on."
+    ] = ()
     cluster_id: Annotated[str | None, REQUIRED, "Kafka's own id."] = None
     observed_at: Annotated[str | None, REQUIRED, "When it was observed, ISO 8601 in UTC."] = None
     plan_id: Annotated[str | None, REQUIRED, "The plan that `after` is of; null without one."] = None

@@ -134,6 +134,7 @@ def _tables(report: BalanceReport, cluster: ClusterBalance) -> Iterator[Table]:
     """Yield the tables of one cluster that say something."""
     of = statistic(report)
     every = [_evenness(cluster), _brokers(cluster, of), _log_dirs(cluster), _topics(cluster, of), _moved(cluster)]
+    every.append(_hours(cluster))
     if any(row.rack is not None for row in cluster.racks):
         every.insert(2, _racks(cluster, of))
     yield from (table for table in every if table.rows)
@@ -195,6 +196,23 @@ def _moved(cluster: ClusterBalance) -> Table:
         if traffic.arriving_replicas or traffic.leaving_replicas
     ]
     return _cut(head, rows)
+
+
+def _hours(cluster: ClusterBalance) -> Table:
+    """Return the hours of the week, those first that leave most room for moves."""
+    ordered = sorted(enumerate(cluster.hours), key=lambda each: (-(each[1].throttle_bytes_per_second or 0), each[0]))
+    rows = [
+        (
+            hour.hour,
+            *(
+                UNKNOWN if one is None else f"{rate(one.bytes_per_second)} on broker {one.broker}"
+                for one in (hour.busiest_in, hour.busiest_out)
+            ),
+            UNKNOWN if hour.throttle_bytes_per_second is None else rate(hour.throttle_bytes_per_second),
+        )
+        for _, hour in ordered
+    ]
+    return _cut(("hour of the week (UTC)", "most in", "most out", "highest throttle"), rows)
 
 
 def _fleet(report: BalanceReport) -> Table:

@@ -6,7 +6,7 @@ Every figure of "before" and of "after" comes from the same functions, on anothe
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -15,11 +15,13 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.files.arrow_tables import ArrowTable, arrow_table
 from reconciler.balance.files.folders import TABLES_MARK, replaced_folder
+from reconciler.balance.model.balance_report import Headroom
 from reconciler.balance.spark.buckets import (
     alone,
     beside_others,
     bucketed,
     carried,
+    hours_of_week,
     known_carriers,
     statistics,
     sums,
@@ -56,6 +58,8 @@ class BalanceTask:
     """Whether there is a side `after`."""
     has_all_sizes: bool = True
     """Whether the size of every replica is known: otherwise samples are read again for their last sizes."""
+    headroom: Headroom | None = None
+    """What hours of the week are told by; None: they are not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ class Balance:
     """What the plan copies; None without a plan."""
     told: Told | None
     """What samples tell of themselves; None for loads."""
+    hours: DataFrame | None = None
+    """The hours of the week, where they are asked for."""
 
 
 def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Found], Mapping[str, int]]:
@@ -90,7 +96,7 @@ def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Fo
     The tables are written where a folder for them is named. Loads have no samples, hence no rules.
     """
     with spark_errors(), _balance_of_task(spark, task) as balance:
-        found = collected(balance.figures, balance.skews, balance.moved, balance.told)
+        found = collected(balance.figures, balance.skews, balance.moved, balance.told, balance.hours)
         if task.out is not None:
             write_tables(balance, task.out)
         defects = balance.told.defects if balance.told is not None else {}
@@ -135,8 +141,14 @@ def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance
     unsorted = rows_of_samples(spark, measured)
     rows = rows_of_buckets(spark, measured) if unsorted is None else unsorted
     in_need = None if unsorted is None else partial(rows_of_buckets, spark, measured)
-    seconds, has_all_sizes = measured.bucket_seconds, task.has_all_sizes
-    with balance_of_samples(assigned, rows, seconds, in_need=in_need, has_all_sizes=has_all_sizes) as balance:
+    with balance_of_samples(
+        assigned,
+        rows,
+        measured.bucket_seconds,
+        in_need=in_need,
+        has_all_sizes=task.has_all_sizes,
+        headroom=task.headroom,
+    ) as balance:
         yield balance
 
 
@@ -148,6 +160,7 @@ def balance_of_samples(
     *,
     in_need: Callable[[], DataFrame] | None = None,
     has_all_sizes: bool = True,
+    headroom: Headroom | None = None,
 ) -> Iterator[Balance]:
     """Yield the balance by samples, as rows of one partition and bucket each (`rows`).
 
@@ -171,9 +184,13 @@ def balance_of_samples(
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
         whole = with_growth(summed, rows, carriers)
-        rates = statistics(bucketed(whole, known), _spans(rows.sparkSession, found), known)
+        by_bucket = bucketed(whole, known)
+        rates = statistics(by_bucket, _spans(rows.sparkSession, found), known)
         with _balance(assigned, standing, rates, found) as balance:
-            yield balance
+            if headroom is None:
+                yield balance
+            else:
+                yield replace(balance, hours=hours_of_week(by_bucket, known, headroom.share, headroom.most))
     finally:
         for table in kept:
             table.unpersist()

@@ -12,6 +12,7 @@ not, samples are sorted and cleaned as for loads (`beside_others`).
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from reconciler.balance.model.balance_report import Level
 from reconciler.balance.spark.growth import GROWTH, significant, slope
 from reconciler.balance.spark.load import buckets_of
 from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MOST_PER_SECOND, is_kept
@@ -23,6 +24,8 @@ RULES = tuple(rule.value for rule in MARKED)
 _SUMMED = ("bytes_in", "bytes_out", GROWTH)
 STRAYS = "strays"  # samples that count but for their partition, which no cluster has
 P95 = 0.95
+# Hours of the week count from Monday; time began on a Thursday.
+_HOUR, _HOURS_A_WEEK, _THURSDAY = 3600 * MICROS, 168, 72
 # A topic's partitions are carried so many at a time: one bit each in a whole number.
 _PART = 64
 # Replicas seen with what comes in, and leaders with what goes out, share one whole number.
@@ -217,6 +220,36 @@ def statistics(by_bucket: DataFrame, spans: DataFrame, known: DataFrame) -> Data
     told = joined.groupBy("key").agg(*_statistics("in"), *_statistics("out"), growth)
     named = F.broadcast(known.select("key", *KEYS).distinct())
     return told.join(named, on="key", how="inner").drop("key")
+
+
+def hours_of_week(by_bucket: DataFrame, known: DataFrame, share: float, most: int | None) -> DataFrame:
+    """Return what the busiest brokers carry in each hour of the week, and the room that is left for moves.
+
+    Columns: cluster, hour (0 to 167 from Monday on, UTC), busiest_in and busiest_out (rate in bytes a second, broker),
+    room: bytes a second that may come on top at each broker, in and out, so that it stays within that share of `most`
+    bytes a second or, without it, of the most that it carried in any bucket.
+    """
+    is_broker = (F.col("level") == Level.BROKER.value) & (F.col("side") == BEFORE)
+    brokers = F.broadcast(known.where(is_broker).select("key", "broker").distinct())
+    hour = F.pmod(F.floor(F.col("bucket") / _HOUR) + _THURSDAY, F.lit(_HOURS_A_WEEK)).cast("int").alias("hour")
+    ways = ("in", "out")
+    seen = [F.max(F.when(F.col(f"seen_{way}") > 0, F.col(f"bytes_{way}"))).alias(way) for way in ways]
+    carried = by_bucket.where(F.col("bucket").isNotNull()).join(brokers, on="key", how="inner")
+    each = carried.groupBy("cluster", "broker", hour).agg(*seen)
+    of_broker = Window.partitionBy("cluster", "broker")
+    limits = [F.max(way).over(of_broker) if most is None else F.lit(most * MILLI) for way in ways]
+    room = [
+        F.floor((F.floor(limit * F.lit(share)) - F.col(way)) / MILLI) for limit, way in zip(limits, ways, strict=True)
+    ]
+    # Of brokers that carry as much, the one with the lowest id.
+    first = [F.when(F.col(way).isNotNull(), F.struct(way, (-F.col("broker")).alias("turned"))) for way in ways]
+    told = each.select(
+        "cluster", "hour", *(one.alias(way) for one, way in zip(first, ways, strict=True)), F.least(*room).alias("room")
+    )
+    return told.groupBy("cluster", "hour").agg(
+        *(F.max(way).alias(f"busiest_{way}") for way in ways),
+        F.when(F.min("room") < 0, F.lit(0)).otherwise(F.min("room")).alias("room"),
+    )
 
 
 def _statistics(way: str) -> tuple[Column, ...]:

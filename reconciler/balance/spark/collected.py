@@ -10,6 +10,8 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import (
+    Busiest,
+    HourOfWeek,
     Level,
     Load,
     LoadRow,
@@ -20,6 +22,7 @@ from reconciler.balance.model.balance_report import (
     Span,
     Traffic,
 )
+from reconciler.balance.spark.buckets import MILLI
 from reconciler.balance.spark.normalise import MICROS
 from reconciler.balance.spark.replica_load import AFTER, BEFORE, KEYS, MOVED, NO_BROKER, NO_TEXT, PLACE
 from reconciler.balance.spark.soundness import Told
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MOST_TOPICS = 1000
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 Key = tuple[str, int, str, str, str]
 
 
@@ -40,13 +44,16 @@ class Found:
     topic_count: int = 0
     skews: tuple[Skew, ...] = ()
     span: Span | None = None
+    hours: tuple[HourOfWeek, ...] = ()
 
     def of(self, level: Level) -> tuple[LoadRow, ...]:
         """Return the rows of that level."""
         return tuple(row for row in self.rows if row.level is level)
 
 
-def collected(figures: DataFrame, skews: DataFrame, moved: DataFrame | None, told: Told | None) -> Mapping[str, Found]:
+def collected(
+    figures: DataFrame, skews: DataFrame, moved: DataFrame | None, told: Told | None, hours: DataFrame | None = None
+) -> Mapping[str, Found]:
     """Return what was found, by cluster: every row but those of topics after the first thousand of each cluster.
 
     Rows are sorted by what names them, topics by their traffic, the greatest first.
@@ -62,6 +69,8 @@ def collected(figures: DataFrame, skews: DataFrame, moved: DataFrame | None, tol
         found[cluster].topic_count = max(found[cluster].topic_count, *(row.topics for row in sides.values()))
     for cluster, even in _skews(skews.collect()).items():
         found[cluster].skews = even
+    for row in sorted(hours.collect(), key=lambda row: (row.cluster, row.hour)) if hours is not None else ():
+        found[row.cluster].hours += (_hour(row),)
     for row in told.spans if told is not None else ():
         found[row.cluster].span = Span(row.buckets, row.step, _iso(row["first"]), _iso(row["last"]))
     return dict(sorted(found.items()))
@@ -131,6 +140,15 @@ def _cluster_skews(found: Mapping[tuple[str, str, str], Evenness]) -> "Iterable[
             before, after = found.get((*key, BEFORE)), found.get((*key, AFTER))
             if before is not None or after is not None:
                 yield Skew(measure, statistic, before, after)
+
+
+def _hour(row: Row) -> HourOfWeek:
+    day, hour = divmod(row.hour, 24)
+    return HourOfWeek(f"{DAYS[day]} {hour:02}:00", _busiest(row.busiest_in), _busiest(row.busiest_out), row.room)
+
+
+def _busiest(found: Row | None) -> Busiest | None:
+    return None if found is None else Busiest(-found.turned, round(found[0] / MILLI, 3))
 
 
 def _iso(micros: int) -> str:

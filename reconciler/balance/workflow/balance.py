@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
-from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Level, LoadRow
+from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Headroom, Level, LoadRow
 from reconciler.balance.workflow.loads import SparkJob
 from reconciler.balance.workflow.sides import ObservedCluster, observed_clusters, sides_of
 from reconciler.model.cluster import Broker
@@ -34,12 +34,14 @@ def make_balance(
     loads: str | None = None,
     plans: Sequence[str] = (),
     out: str | None = None,
+    headroom: Headroom | None = None,
     progress: ProgressHook | None = None,
 ) -> BalanceReport:
     """Return the balance of the cluster that is named, or with `*` of every cluster of the root that answers.
 
     Rates are those of the job's samples or, with a folder of `loads`, of these. Each of the `plans` is compared with
-    its cluster. With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before
+    its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much.
+    With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before
     Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
     """
@@ -57,6 +59,7 @@ def make_balance(
     observed, unread = observed_clusters(inputs, [read_plan(path) for path in plans], progress)
     sides = sides_of(observed)
     task, told = _task(job, loads, out, observed, sides)
+    task = replace(task, headroom=headroom)
     from reconciler.balance.spark.balance_job import run_balance
 
     with spark_session(job.master, driver_memory=job.driver_memory, has_progress=job.has_progress) as spark:
@@ -155,6 +158,7 @@ def _cluster(
         partition_count=sum(len(topic.partitions) for topic in one.cluster.topics.values()),
         skews=found.skews,
         span=found.span,
+        hours=found.hours,
         cluster_id=one.cluster.cluster_id,
         observed_at=one.cluster.observed_at,
         plan_id=one.plan.id if one.plan is not None else None,

@@ -1,6 +1,6 @@
 """Balances disks and network beside counts: a linear program over whole placements, made whole again, with a bound.
 
-Where partitions weigh differently each broker is a knapsack in up to five measures: no flow, and no exact optimum at
+Where partitions weigh differently each broker is a knapsack in up to six measures: no flow, and no exact optimum at
 20,000 partitions. What can be had is a good placement, a proven lower bound, and the gap between them.
 
 The linear program (`column_generation`)
@@ -29,6 +29,10 @@ the optimum over the columns is the optimum over all.
 The bound. For any prices pi, not only good ones, and any placement within the bands:
 cost >= sum over p of (its cheapest column at pi) + sum over m, b of (pi * base - max(pi * low, pi * high)).
 The plan keeps pi as whole numbers, and `reconciler.proof` adds the same sum up again.
+
+A cap (`bands`) is a rule beside these wishes: the most of a measure that a broker may end with. Its slack costs many
+times that of a band, a band ends at it, and no exchange goes above it for a band's sake. The bound is the same: a cap
+is an upper end.
 
 Made whole (`search`, `exchanges`, `beam`)
 ------------------------------------------

@@ -203,7 +203,7 @@ def _of_topics(task: LoadTask, target: Within | Even) -> tuple[Bools, Ints, Ints
 def _capped(bands: Bands, task: LoadTask, caps: Caps) -> Bands:
     cap = np.full(bands.high.shape, NO_CAP, dtype=np.int64)
     for measure, most in caps.items():
-        cap[measure] = [most.get(broker_id, NO_CAP) for broker_id in task.eligible.ids]
+        cap[measure] = [min(most.get(broker_id, NO_CAP), NO_CAP) for broker_id in task.eligible.ids]
     if task.eligible.most is not None:
         cap[REPLICAS] = np.maximum(task.eligible.most, task.base[REPLICAS])
     asked, high = bands.asked | (cap < NO_CAP).any(axis=1), np.minimum(bands.high, cap)

@@ -127,7 +127,7 @@ class MasterProblem:
 
     def solve(self) -> "Solved":
         """Return the optimum over the columns there are."""
-        if self._solver.Solve() != pywraplp.Solver.OPTIMAL:
+        if self._solver.Solve() != pywraplp.Solver.OPTIMAL and not self._is_solved_anew():
             raise NoSolution("the balance's linear program was given up: widen balance, or report this cluster")
         shape = self._bands.share.shape
         prices, slack = np.zeros(shape), np.zeros(shape)
@@ -141,6 +141,13 @@ class MasterProblem:
         taken = np.array([variable.solution_value() for variable in self._taken])
         dearer = np.array([variable.reduced_cost() for variable in self._taken])
         return Solved((*self.columns,), self._goal.Value() * self._unit, prices, worth, slack, taken, dearer)
+
+    def _is_solved_anew(self) -> bool:
+        """Whether the simplex ends well from a basis of its own: from the basis before it may lose its way."""
+        self._solver.SetSolverSpecificParametersAsString("")
+        is_solved: bool = self._solver.Solve() == pywraplp.Solver.OPTIMAL
+        self._solver.SetSolverSpecificParametersAsString(PARAMETERS)
+        return is_solved
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.columns import Ints
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance, Off
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.model.problem import Problem, Severity
@@ -18,6 +18,7 @@ from reconciler.model.words import counted
 from reconciler.planner.leaders import Leaders
 from reconciler.planner.load_balance.bands import NO_CAPS, Bands, Caps, bands_of
 from reconciler.planner.load_balance.beam import closest, within_bands
+from reconciler.planner.load_balance.budget import budgeted_loads, copied_bytes, mended_start, towards
 from reconciler.planner.load_balance.column_generation import Goal, Relaxation, Start, shift_of, start_prices
 from reconciler.planner.load_balance.exchanges import Placement
 from reconciler.planner.load_balance.measured import Carried
@@ -35,7 +36,7 @@ from reconciler.planner.load_balance.task import (
     LoadTask,
     load_task,
 )
-from reconciler.planner.placement_task import PlacementTask, placement_task
+from reconciler.planner.placement_task import PlacementTask, forced_bytes, placement_task
 from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.rows import columns_of
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved
@@ -56,6 +57,8 @@ def placed_with_loads(
     balance: Balance,
     load_of: Mapping[TopicPartition, Carried],
     caps: Caps = NO_CAPS,
+    *,
+    budget: int | None = None,
 ) -> tuple[ReplicaSets, Leaders, tuple[Problem, ...]]:
     """Return a placement that keeps every rule and, if it can be, every band, and warnings of the bands that it misses.
 
@@ -63,7 +66,8 @@ def placed_with_loads(
     this one is least above them.
 
     Of those the fewest bytes copied, within the gap that the bound shows; then the fewest copies, then leader changes.
-    Where a size is unknown, copies are counted before bytes.
+    Where a size is unknown, copies are counted before bytes. A `budget` of bytes that is less than this takes: as near
+    to the bands as its moves bring it within that, and what that comes to.
     """
     topics = () if isinstance(balance.topics, Off) else whole.topics
     task = load_task(whole, unmoved, load_of, topics)
@@ -78,10 +82,31 @@ def placed_with_loads(
                 break
         bound, prices = _bound(task, bands.as_wide_as(end.loads), prices, shift)
         shift += _finer(task)
+    budgeted = None
+    if budget is not None:
+        mended = mended_start(end, _mended(whole, task))
+        partial, left = Placement(task, mended.members, mended.leader), budget - forced_bytes(whole)
+        if copied_bytes(end) <= left:
+            partial = end
+        else:
+            towards(partial, end, bands, left)
+            _lead(partial, bands)
+            bound, prices = copied_bytes(mended), np.zeros_like(task.base)
+        budgeted = budgeted_loads((mended, partial, end), bands, budget, forced_bytes(whole))
+        end = partial
+    if len(task.need):
         is_open = whole.need > 0
         held[is_open], leader[is_open] = end.members & ~task.forced, end.leader
-    sets = ReplicaSets(columns_of(held), _proof(end, whole, bound, prices, shift))
-    return sets, Leaders(leader), tuple(_warnings(end, bands, balance))
+    sets = ReplicaSets(columns_of(held), _proof(end, whole, bound, prices, shift), budgeted=budgeted)
+    warnings = () if budgeted is not None and not budgeted.is_whole else tuple(_warnings(end, bands, balance))
+    return sets, Leaders(leader), warnings
+
+
+def _mended(whole: PlacementTask, task: LoadTask) -> Bools:
+    """Return the sets [rows, brokers] that mend the rules and copy least."""
+    held = place_replicas(whole, Balance()).held
+    found: Bools = whole.mask(held)[whole.need > 0] | task.forced
+    return found
 
 
 def _again(

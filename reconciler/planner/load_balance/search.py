@@ -222,9 +222,10 @@ def _trade_replicas(placement: Placement, bands: Bands, where: tuple[int, int]) 
     if task.eligible.is_uniform and not bands.above_caps(placement.loads)[where]:
         return False
     carried = (task.weights.replica + task.weights.leader)[:, measure]
+    count = task.by_rack(placement.members)
     best: tuple[float, int, int, int] = (-HARDLY, -1, -1, -1)
     for other in np.flatnonzero(np.arange(task.brokers) != broker).tolist():
-        gone, come = (_some(np.flatnonzero(each), carried) for each in _tradable(placement, broker, other))
+        gone, come = (_some(np.flatnonzero(each), carried) for each in _tradable(placement, count, broker, other))
         given, taken = (each.ravel() for each in np.meshgrid(gone, come, indexing="ij"))
         if len(given):
             change = pair_change(placement, bands, (broker, other), (given, taken))
@@ -246,8 +247,11 @@ def _some(rows: Ints, carried: Ints) -> Ints:
     return order[np.arange(SIDE) * (len(rows) - 1) // (SIDE - 1)]
 
 
-def _tradable(placement: Placement, one: int, other: int) -> tuple[Bools, Bools]:
-    """Return [rows] what may go from the first broker to the other, and what may go the opposite way."""
+def _tradable(placement: Placement, count: Ints, one: int, other: int) -> tuple[Bools, Bools]:
+    """Return [rows] what may go from the first broker to the other, and what may go the opposite way.
+
+    `count` [rows, racks]: replicas now.
+    """
     task, members = placement.task, placement.members
     racks = task.eligible.rack[[one, other]]
     found = []
@@ -256,7 +260,6 @@ def _tradable(placement: Placement, one: int, other: int) -> tuple[Bools, Bools]
         may &= may_follow(placement, leaving, arriving)
         if racks[0] != racks[1]:
             gone, come = task.eligible.rack[leaving], task.eligible.rack[arriving]
-            count = task.by_rack(members)
             may &= (count[:, gone] > task.low[:, gone]) & (count[:, come] < task.high[:, come])
         found.append(may)
     return found[0], found[1]

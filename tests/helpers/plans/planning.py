@@ -7,6 +7,7 @@ from helpers.plans.oracle import reached_replicas
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules
+from reconciler.model.budget import Budget
 from reconciler.model.change import CreateTopic, TopicChange
 from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.desired import Desired
@@ -15,10 +16,12 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.place import Placed, plan_placement
 
 
-def planned(desired: Desired, observed: Cluster, only: Collection[str] | None = None) -> Placed:
-    """Return what the planner decides; with `only`, for these topics."""
+def planned(
+    desired: Desired, observed: Cluster, only: Collection[str] | None = None, *, budget: Budget | None = None
+) -> Placed:
+    """Return what the planner decides; with `only`, for these topics; with a `budget`, within it."""
     rules = topic_rules(desired, observed)
-    return plan_placement(desired, observed, rules, compare(desired, observed, rules), only)
+    return plan_placement(desired, observed, rules, compare(desired, observed, rules), only, budget=budget)
 
 
 def replicas_after(observed: Cluster, placed: Placed) -> dict[TopicPartition, tuple[int, ...]]:

@@ -9,6 +9,7 @@ from math import ceil, floor
 from helpers.plans.oracle import Demand, Problem, leader_options, legal_sets, squares
 from helpers.plans.planning import planned
 
+from reconciler.model.budget import Budget
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Balance, BalanceTarget, Desired, Even, Off
 from reconciler.model.plan import Plan, PriceLevel, Source
@@ -22,17 +23,18 @@ def provable_plan(desired: Desired, observed: Cluster) -> Plan:
     return plan_of_placed(desired, observed, planned(desired, observed))
 
 
-def plan_of_placed(desired: Desired, observed: Cluster, placed: Placed) -> Plan:
+def plan_of_placed(desired: Desired, observed: Cluster, placed: Placed, budget: Budget | None = None) -> Plan:
     """Return these placements as a plan of one stage."""
     return Plan(
         cluster_name=desired.cluster.name,
         cluster_id=observed.cluster_id,
-        source=Source(desired.digest),
+        source=Source(desired.digest, budget=budget),
         topic_changes=placed.topic_changes,
         stages=(ReassignStage(1, placed.moves),) if placed.moves else (),
         proof=placed.proof,
         balance_before=placed.balance_before,
         balance_after=placed.balance_after,
+        budgeted=placed.budgeted,
     )
 
 

@@ -152,6 +152,15 @@ def test_limits_of_rates_need_loads_and_are_kept_beside_a_balance_of_topics() ->
     assert not placed.violations
 
 
+def test_a_limit_of_any_size_is_a_limit() -> None:
+    desired, observed, loads = _two_leaders()
+    heavy = {one: DesiredBroker(one, capacity=1000) for one in (1, 2, 3)}
+    written = replace(desired, cluster=replace(desired.cluster, brokers=heavy))
+    placed = planned_with(_limited(written, Balance(leader_in=NARROW), {"networkIn": (1 << 63) - 1}), observed, loads)
+    assert not placed.violations
+    assert placed.moves
+
+
 def test_limits_near_the_mean_are_kept_on_many_partitions_beside_bands() -> None:
     case = LoadsCase("near", brokers=9, racks=3, topics=20, partitions=12, is_drifted=True)
     desired, observed, loads = case.build()

@@ -1,0 +1,282 @@
+"""Finds the best placement within a budget between two corners of the curve: an exact search among a few choices.
+
+Beside optimal prices each choice has a reduced cost: by so much a placement with it is above the least weighted sum, at
+the least. A placement that is within the budget and no less even than the best one known is above it by no more than
+the slack between the two. So a choice whose reduced cost is more than that is in no better placement, and is left out.
+On a small cluster all the rest fits one search, which is then exact; on a large one it fits for most budgets, as the
+corners are close there. Where it does not, what is nearest to the prices is searched, and the bound tells the gap.
+
+The search (CP-SAT) runs in one thread and stops after a count of its own steps, never by a clock.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from reconciler.model.columns import Bools, Ints
+from reconciler.planner.cheapest_sets import bounds_of
+from reconciler.planner.costs import Cost
+from reconciler.planner.face import Solved
+from reconciler.planner.goal import Goal
+from reconciler.planner.objectives import CountTargets, weights
+from reconciler.planner.pieces import flat_sinks
+from reconciler.planner.placement_task import PlacementTask
+from reconciler.planner.rows import Placed, Standing
+
+MOST_CHOICES, MOST_ROWS = 1_500, 400
+"""So many pairs of a row and a broker, and so many rows, are searched at the most."""
+EFFORT = 0.5
+"""What one search may take, in CP-SAT's own deterministic time: about so many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What may differ from the placement of an edge: its standing, costs, and the slack that is left above its prices.
+
+    `targets` are to be even one after another; `weights` are those of the first balance and of bytes.
+    """
+
+    task: PlacementTask
+    standing: Standing
+    cost: Cost
+    targets: Sequence[CountTargets]
+    weights: tuple[int, int]
+    solved: Solved
+    slack: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """The rows that may differ, by their number in the standing, and whom each may take."""
+
+    rows: Ints
+    may_take: Bools  # [rows, brokers]
+    must_take: Bools  # [rows, brokers]
+
+
+def searched(room: Room, best: Ints, at_prices: Ints, budget: int) -> Ints | None:
+    """Return the best table [partitions, most] found within the budget; None where none is better than `best`.
+
+    `at_prices` is the table of an optimum of the edge. What decides: the measures in their order, then the bytes.
+    """
+    choice = _choice(room, best, at_prices)
+    if not len(choice.rows):
+        return None
+    return _Search(room, choice, best, at_prices, budget).run()
+
+
+def _choice(room: Room, best: Ints, at_prices: Ints) -> _Choice:
+    """Return the rows and brokers whose reduced costs leave them in question, the nearest to the prices where many."""
+    demand, choices, number = room.standing.demand, room.standing.choices, room.standing.number
+    cost = Cost(room.cost.other * room.weights[1], room.cost.at * room.weights[1]).take(number)
+    goal = Goal.of(demand, choices, cost, flat_sinks(choices))
+    asked, held = goal.asked(room.solved.price), at_prices[number]
+    dearest, cheapest_other = goal.margins(asked, held)
+    differs = (np.sort(held, axis=1) != np.sort(best[number], axis=1)).any(axis=1)
+    margin = np.where(differs, 0, cheapest_other - dearest)
+    near = np.flatnonzero(margin <= room.slack)
+    near = near[np.lexsort((near, margin[near]))][:MOST_ROWS]
+    row, broker = (each.ravel() for each in np.indices((len(near), demand.rules.brokers)))
+    state = _states(room.standing, near)
+    kind, shape = choices.kind[near[row]], state.shape
+    weight = (goal.own(near[row], broker) + asked[kind, broker]).reshape(shape)
+    is_held = _mask(held[near], shape) | _mask(best[number[near]], shape)
+    may_take = (state >= 0) & (is_held | (weight - dearest[near][:, None] <= room.slack))
+    fits = (np.cumsum(may_take.sum(axis=1)) <= MOST_CHOICES) | differs[near]
+    return _Choice(near[fits], may_take[fits], (state > 0)[fits])
+
+
+def _states(standing: Standing, rows: Ints) -> Ints:
+    """Return the state [rows, brokers] of each choice, named or not."""
+    demand, choices = standing.demand, standing.choices
+    state = choices.kinds[choices.kind[rows]].astype(np.int64)
+    row, seat = np.nonzero(demand.named[rows] >= 0)
+    state[row, demand.named[rows[row], seat]] = choices.named[rows[row], seat]
+    return state
+
+
+def _mask(table: Ints, shape: tuple[int, ...]) -> Bools:
+    found = np.zeros(shape, dtype=np.bool_)
+    row, seat = np.nonzero(table >= 0)
+    found[row, table[row, seat]] = True
+    return found
+
+
+class _Search:
+    """The rows in question as an integer program: 0 or 1 for each broker that a row may take."""
+
+    def __init__(self, room: Room, choice: _Choice, best: Ints, at_prices: Ints, budget: int) -> None:
+        self._room, self._choice, self._best = room, choice, best
+        self._model = cp_model.CpModel()
+        row, broker = np.nonzero(choice.may_take)
+        self._row, self._broker = row, broker
+        self._takes = [self._model.new_bool_var("") for _ in range(len(row))]
+        self._number = room.standing.number[choice.rows]
+        self._others = best.copy()
+        self._others[self._number] = -1
+        self._keep_rules()
+        self._keep_counts()
+        self._bytes = self._copied()
+        self._model.add(self._bytes <= budget)
+        self._measures = [self._measure(targets, place, at_prices) for place, targets in enumerate(room.targets)]
+
+    def run(self) -> Ints | None:
+        """Return the best table, or None where none is better than the one that is known."""
+        held = _mask(self._best[self._number], self._choice.may_take.shape)[self._row, self._broker]
+        values = [*map(int, held)]
+        is_better = False
+        for goal in (*self._measures, self._bytes):
+            self._model.clear_hints()
+            for variable, value in zip(self._takes, values, strict=True):
+                self._model.add_hint(variable, value)
+            self._model.minimize(goal)
+            solver = cp_model.CpSolver()
+            solver.parameters.num_workers = 1
+            solver.parameters.random_seed = 0
+            solver.parameters.max_deterministic_time = EFFORT
+            status = solver.solve(self._model)
+            if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
+                break
+            found = [solver.value(variable) for variable in self._takes]
+            is_better |= found != values
+            values = found
+            self._model.add(goal <= round(solver.objective_value))
+        if not is_better:
+            return None
+        table = self._others
+        taken = np.flatnonzero(values)
+        rows = Placed.of(self._row[taken], self._broker[taken], np.ones_like(taken))
+        table[self._number] = rows.table(len(self._number), table.shape[1])
+        return table
+
+    def _keep_rules(self) -> None:
+        standing, choice, model = self._room.standing, self._choice, self._model
+        bounds, rack = bounds_of(standing.demand, standing.choices, choice.rows), standing.demand.rules.rack
+        of_row: list[list[int]] = [[] for _ in choice.rows]
+        for entry, row in enumerate(self._row.tolist()):
+            of_row[row].append(entry)
+            if choice.must_take[row, self._broker[entry]]:
+                model.add(self._takes[entry] == 1)
+        for row, entries in enumerate(of_row):
+            model.add(self._sum(entries) == int(bounds.need[row]))
+            racks = rack[self._broker[entries]]
+            for number in range(bounds.low.shape[1]):
+                some = [entry for entry, own in zip(entries, racks.tolist(), strict=True) if own == number]
+                self._between(self._sum(some), int(bounds.low[row, number]), int(bounds.high[row, number]), len(some))
+
+    def _between(self, expression: cp_model.LinearExprT, low: int, high: int, most: int) -> None:
+        if low > 0:
+            self._model.add(expression >= low)
+        if high < most:
+            self._model.add(expression <= high)
+
+    def _sum(self, entries: Sequence[int]) -> cp_model.LinearExprT:
+        return cp_model.LinearExpr.sum([self._takes[entry] for entry in entries])
+
+    def _copied(self) -> cp_model.LinearExprT:
+        """Return the bytes that all rows copy."""
+        room = self._room
+        fixed = room.cost.of(room.task.replicas, self._others)
+        is_named = room.task.replicas[self._number[self._row]] == self._broker[:, None]
+        each = np.where(
+            is_named.any(axis=1),
+            np.where(is_named, room.cost.at[self._number[self._row]], 0).sum(axis=1),
+            room.cost.other[self._number[self._row]],
+        )
+        return cp_model.LinearExpr.weighted_sum(self._takes, each.tolist()) + fixed
+
+    def _measure(self, targets: CountTargets, place: int, at_prices: Ints) -> cp_model.LinearExprT:
+        """Return the imbalance of these counts, which the model gets to know as the largest of straight lines."""
+        room, model = self._room, self._model
+        count = room.task.counts(self._others, are_cells=targets.is_cells) + targets.base
+        there = room.task.counts(at_prices, are_cells=targets.is_cells) + targets.base
+        own = self._broker
+        if targets.is_cells:
+            own = room.task.topic[self._number[self._row]] * room.standing.demand.rules.brokers + own
+        entries = dict(_grouped(own))
+        worth = _Worth.of(targets, room, int(there.sum()))
+        known = room.task.counts(self._best, are_cells=targets.is_cells) + targets.base
+        rest = np.ones(len(count), dtype=np.bool_)
+        rest[[*entries]] = False
+        parts: list[cp_model.LinearExprT] = [sum(worth.at(at, int(count[at])) for at in np.flatnonzero(rest).tolist())]
+        for at, some in entries.items():
+            low, high = int(count[at]), int(count[at]) + len(some)
+            if not place:
+                low, high = worth.domain(at, int(there[at]), (low, high), room.slack)
+                low, high = min(low, int(known[at])), max(high, int(known[at]))
+            expression = self._sum(some) + int(count[at])
+            self._between(expression, low, high, int(count[at]) + len(some))
+            value = model.new_int_var(0, max(worth.at(at, low), worth.at(at, high)), "")
+            for units in range(low, max(high, low + 1)):
+                rise = worth.at(at, units + 1) - worth.at(at, units)
+                model.add(value >= worth.at(at, units) + rise * (expression - units))
+            parts.append(value)
+        return cp_model.LinearExpr.sum(parts)
+
+    def _keep_counts(self) -> None:
+        """Keep the bounds of counts that were decided before."""
+        room = self._room
+        choices, topic = room.standing.choices, room.task.topic[self._number[self._row]]
+        bounds = [(False, choices.low, choices.high, self._broker)]
+        if choices.has_cells:
+            cell = topic * len(choices.low) + self._broker
+            bounds.append((True, choices.cell_low, choices.cell_high, cell))
+        for are_cells, low, high, place in bounds:
+            count = room.task.counts(self._others, are_cells=are_cells)
+            count -= room.standing.counts(are_cells=are_cells)[0]
+            for at, some in _grouped(place):
+                least, most = (int(each[at] - count[at]) for each in (low, high))
+                self._between(self._sum(some), least, most, len(some))
+
+
+def _grouped(place: Ints) -> list[tuple[int, list[int]]]:
+    """Return the entries of each place, by place."""
+    entries: dict[int, list[int]] = {}
+    for entry, at in enumerate(place.tolist()):
+        entries.setdefault(at, []).append(entry)
+    return sorted(entries.items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Worth:
+    """How uneven a count of one place is, and what is paid for it at the prices."""
+
+    low: list[int]
+    high: list[int]
+    weight: list[int] | None  # of the square; None: what is outside the band counts
+    price: list[int]
+    times: int
+
+    @classmethod
+    def of(cls, targets: CountTargets, room: Room, most: int) -> "_Worth":
+        """Return the worth of these targets; prices are those of the room."""
+        of_brokers = room.solved.broker_price
+        price = of_brokers
+        if targets.is_cells:
+            price = np.resize(room.solved.price, len(targets.base)) - np.resize(of_brokers, len(targets.base))
+        if targets.low is not None and targets.high is not None:
+            return cls(targets.low.tolist(), targets.high.tolist(), None, price.tolist(), room.weights[0])
+        weight = weights(targets.capacity, most).tolist()
+        return cls([], [], weight, price.tolist(), room.weights[0])
+
+    def at(self, place: int, count: int) -> int:
+        """Return how uneven it is."""
+        if self.weight is not None:
+            return count * count * int(self.weight[place])
+        return max(self.low[place] - count, 0) + max(count - self.high[place], 0)
+
+    def domain(self, place: int, there: int, bounds: tuple[int, int], slack: int) -> tuple[int, int]:
+        """Return the counts within bounds at which no more than the slack is lost beside `there`, an optimum."""
+
+        def lost(count: int) -> int:
+            of_balance = self.times * (self.at(place, count) - self.at(place, there))
+            return int(of_balance - self.price[place] * (count - there))
+
+        low = high = min(max(there, bounds[0]), bounds[1])
+        while low > bounds[0] and lost(low - 1) <= slack:
+            low -= 1
+        while high < bounds[1] and lost(high + 1) <= slack:
+            high += 1
+        return low, high

@@ -1,0 +1,123 @@
+"""Finds a placement that fits the disks: among the optima of counts, then among all as balanced, then among all."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reconciler.model.columns import Bools, Ints
+from reconciler.model.desired import Balance, DesiredCluster, Off
+from reconciler.model.disk_space import NO_SPACE
+from reconciler.model.plan import BYTES
+from reconciler.model.problem import Problem, Severity
+from reconciler.model.words import size
+from reconciler.planner.costs import Cost
+from reconciler.planner.objectives import CountTargets, asked_of_replicas
+from reconciler.planner.placement_task import PlacementTask
+from reconciler.planner.replicas import ReplicaSets, copied, place_replicas
+from reconciler.planner.rows import Standing
+from reconciler.planner.space.disks import Disks
+from reconciler.planner.space.matter import MOST_CHOICES, that_matter, traded
+from reconciler.planner.space.search import Found, Search
+
+MOST_CELLS = 3_000_000
+"""Partitions times brokers: up to so many, `load_balance` searches where no flow is near."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roomy:
+    """What was found. `sets` is None where nothing that is as near to the wishes was.
+
+    `is_exact`: all placements were searched, so none is better. `is_yielding`: the balance of replicas is not reached.
+    """
+
+    sets: ReplicaSets | None
+    is_exact: bool = True
+    is_yielding: bool = False
+
+    def told(self, desired: DesiredCluster) -> Iterator[Problem]:
+        """Yield what disks ask for beside what counts would."""
+        at, balance = desired.limits.at.get("diskUse"), desired.balance
+        found = "all placements were searched" if self.is_exact else "those that matter were searched, not all"
+        if self.sets is None:
+            if self.is_exact:
+                message = f"no placement that keeps the rules keeps limits.diskUse: {found}"
+                yield Problem(NO_SPACE, message, at, Severity.WARNING)
+            return
+        proof, words = self.sets.proof, []
+        if self.is_yielding:
+            word = "replicas" if not isinstance(balance.replicas, Off) else "topics"
+            words.append(f"balance.{word} stays as near to what is asked for as it lets it")
+        if proof.value > proof.lower_bound:
+            more = proof.value - proof.lower_bound
+            words.append(f"{size(more) if proof.objective == BYTES else more} more of {proof.objective} are copied")
+        if words:
+            message = f"limits.diskUse: {' and '.join(words)} than without that limit; {found}"
+            yield Problem("KR848", message, at, Severity.WARNING)
+
+
+def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: Disks) -> Roomy:
+    """Return the sets as they are where they fit the disks, others as good, or those that copy the least more.
+
+    Where nothing that is as balanced fits, the balance yields: it is as near as disks allow, and its levels are not in
+    the proof. Nothing is returned where the search of `load_balance` is the better one for that.
+    """
+    crowded = disks.crowded(sets.held)
+    if not len(crowded) and not disks.is_tight.any():
+        return Roomy(sets)
+    crowded = np.union1d(crowded, disks.broker[disks.is_tight])
+    levels = sets.proof.levels
+    first = len(levels) - len(sets.faces)
+    for many in range(len(sets.faces), 0, -1):
+        found = _nearest(disks, sets.faces[many - 1], sets.held, crowded)
+        if found.table is not None:
+            proof = replace(sets.proof, levels=levels[: first + many])
+            return Roomy(replace(sets, held=found.table, proof=proof))
+    costs = [cost for _, cost in copied(task)]
+    found = _nearest(disks, sets.balanced, sets.held, crowded, costs)
+    if found.table is not None:
+        value = costs[0].of(disks.present, found.table)
+        return Roomy(_dearer(sets, first, found.table, value), found.is_exact)
+    cells = len(sets.held) * len(task.eligible.ids)
+    if not first or MOST_CHOICES < cells <= MOST_CELLS:
+        return Roomy(None, found.is_exact and not first)
+    unbalanced = place_replicas(task, replace(balance, replicas=Off(), topics=Off()))
+    targets = [each for _, each in asked_of_replicas(task, balance)]
+    found = _nearest(disks, unbalanced.balanced, sets.held, crowded, [*targets, *costs])
+    if found.table is None:
+        return Roomy(None, found.is_exact)
+    value = costs[0].of(disks.present, found.table)
+    return Roomy(_dearer(unbalanced, 0, found.table, value), found.is_exact, is_yielding=True)
+
+
+def _dearer(sets: ReplicaSets, first: int, held: Ints, value: int) -> ReplicaSets:
+    """Return other sets, with what the prices say of those that were chosen first as their bound."""
+    levels = (*sets.proof.levels[:first], replace(sets.proof.levels[first], value=value))
+    return replace(sets, held=held, proof=replace(sets.proof, value=value, levels=levels))
+
+
+def _nearest(
+    disks: Disks, face: Standing | None, table: Ints, crowded: Ints, goals: Sequence[Cost | CountTargets] = ()
+) -> Found:
+    """Return of what the face allows within the disks the best, of these the nearest to a table."""
+    free = np.zeros((0, 0), dtype=np.bool_) if face is None else _free(face)
+    if face is None or not free.any():
+        return Found(None, is_exact=True)
+    is_whole = bool(free.sum() <= MOST_CHOICES)
+    if not is_whole:
+        table = traded(disks, face, free, table)
+        crowded = np.union1d(disks.crowded(table), disks.broker[disks.is_tight])
+        if not len(crowded) and not goals:
+            return Found(table, is_exact=False)
+        free = that_matter(disks, face, free, table, crowded)
+    found = Search(disks, face, free, table).found(goals)
+    return found if is_whole else Found(found.table, is_exact=False)
+
+
+def _free(face: Standing) -> Bools:
+    """Return [rows, brokers] which brokers each row with a choice may take or leave."""
+    choices = face.choices
+    free: Bools = choices.kinds[choices.kind] == 0
+    row, seat = np.nonzero(face.demand.named >= 0)
+    free[row, face.demand.named[row, seat]] = choices.named[row, seat] == 0
+    return free

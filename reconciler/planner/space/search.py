@@ -1,0 +1,284 @@
+"""Searches a face of optima for a table that fits the disks: an integer program, one objective after another."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from ortools.sat.python import cp_model
+
+from reconciler.model.columns import NONE, Bools, Ints
+from reconciler.planner.cheapest_sets import bounds_of
+from reconciler.planner.costs import Cost, is_at
+from reconciler.planner.objectives import CountTargets, weights
+from reconciler.planner.rows import Standing
+from reconciler.planner.space.disks import Disks
+
+STEPS, MOST_IN_STEPS = 4, 1_000
+"""So many steps are told apart for tight disks, where there are no more choices than that; else one."""
+EFFORT = 10.0
+"""CP-SAT's deterministic time, which is counted in steps: about as many seconds."""
+MOST_FOR_FULLEST = 5_000
+"""Choices of a search that also empties the fullest disk."""
+PARTS = 1_000
+"""How full a disk is, is counted in such parts of its size."""
+
+
+class Found(NamedTuple):
+    """A table, None where none was found, and whether all of them were searched."""
+
+    table: Ints | None
+    is_exact: bool
+
+
+class Search:
+    """An integer program over some rows of a face; the others stay as the table has them."""
+
+    def __init__(self, disks: Disks, face: Standing, free: Bools, table: Ints) -> None:
+        """Take the rules and counts of the face, and the disks."""
+        self._disks, self._face, self._table = disks, face, table
+        self._rows, self._free = np.flatnonzero(free.any(axis=1)), free
+        self._model = cp_model.CpModel()
+        self._now = np.zeros(free.shape, dtype=np.bool_)
+        row, seat = np.nonzero(table[face.number] >= 0)
+        self._now[row, table[face.number[row], seat]] = True
+        self._takes = {
+            (row, column): self._model.new_bool_var("")
+            for row in self._rows.tolist()
+            for column in np.flatnonzero(free[row]).tolist()
+        }
+        self._filled: list[tuple[cp_model.LinearExprT, int]] = []
+        self._keep_rules()
+        self._keep_counts()
+        self._keep_disks()
+
+    def found(self, goals: Sequence[Cost | CountTargets]) -> Found:
+        """Return the table that is best in these, one after another; of these the one whose fullest disk is emptiest.
+
+        Of these the nearest to the table given.
+        """
+        solver: cp_model.CpSolver | None = None
+        is_exact = True
+        last = [self._fullest, self._change] if len(self._takes) <= MOST_FOR_FULLEST else [self._change]
+        # The first objective says whether anything fits; how full disks are would make that hard to see.
+        objectives: list[Callable[[], cp_model.LinearExprT]]
+        objectives = [*(partial(self._priced, goal) for goal in goals), *([] if goals else [self._change]), *last]
+        for number, objective in enumerate(objectives):
+            self._model.clear_hints()
+            for (row, column), take in self._takes.items():
+                hint = bool(self._now[row, column]) if solver is None else solver.boolean_value(take)
+                self._model.add_hint(take, hint)
+            each = objective()
+            self._model.minimize(each)
+            status, found = _solved(self._model)
+            if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+                is_exact &= status == cp_model.INFEASIBLE
+                break
+            solver, is_exact = found, is_exact and (status == cp_model.OPTIMAL or number >= len(goals))
+            if goals or number:
+                self._model.add(each <= round(found.objective_value))
+        return Found(None if solver is None else self._chosen(solver), is_exact)
+
+    def _fullest(self) -> cp_model.LinearExprT:
+        """Return how full the fullest disk is that takes anything in, at any moment."""
+        most = self._model.new_int_var(0, 2 * PARTS, "")
+        for held, total in self._filled:
+            self._model.add(PARTS * held <= most * total)
+        return most
+
+    def _chosen(self, solver: cp_model.CpSolver) -> Ints:
+        now, table = self._now.copy(), self._table.copy()
+        for (row, column), take in self._takes.items():
+            now[row, column] = solver.boolean_value(take)
+        for row in self._rows.tolist():
+            columns = np.flatnonzero(now[row])
+            table[self._face.number[row]] = NONE
+            table[self._face.number[row], : len(columns)] = columns
+        return table
+
+    def _priced(self, goal: Cost | CountTargets) -> cp_model.LinearExprT:
+        if isinstance(goal, CountTargets):
+            return self._imbalance(goal)
+        number, terms = self._face.number, []
+        for (row, column), take in self._takes.items():
+            seat = np.flatnonzero(self._disks.present[number[row]] == column)
+            price = int(goal.at[number[row], seat[0]] if len(seat) else goal.other[number[row]])
+            terms.append(price * take)
+        return sum(terms)
+
+    def _imbalance(self, targets: CountTargets) -> cp_model.LinearExprT:
+        """Return how far counts are from their shares: squares over capacity, or replicas outside the band."""
+        topic, brokers = self._disks.topic[self._face.number], self._free.shape[1]
+        of_row = topic if targets.is_cells else np.zeros_like(topic)
+        still, where = np.nonzero(self._now & ~self._moving(self._now))
+        base = targets.base + np.bincount(of_row[still] * brokers + where, minlength=len(targets.base))
+        closed = np.ones(len(self._table), dtype=np.bool_)
+        closed[self._face.number] = False
+        gone, seat = np.nonzero((self._table >= 0) & closed[:, None])
+        of_gone = self._disks.topic[gone] if targets.is_cells else np.zeros_like(gone)
+        base = base + np.bincount(of_gone * brokers + self._table[gone, seat], minlength=len(base))
+        some: list[list[cp_model.IntVar]] = [[] for _ in base]
+        for (row, column), take in self._takes.items():
+            some[int(of_row[row]) * brokers + column].append(take)
+        most = int(base.sum()) + len(self._takes)
+        weight = weights(targets.capacity, most).tolist()
+        terms: list[cp_model.LinearExprT] = []
+        for place, (already, takes) in enumerate(zip(base.tolist(), some, strict=True)):
+            count = already + sum(takes)
+            if targets.low is None or targets.high is None:
+                square = self._model.new_int_var(0, (already + len(takes)) ** 2, "")
+                number = self._model.new_int_var(already, already + len(takes), "")
+                self._model.add(number == count)
+                self._model.add_multiplication_equality(square, [number, number])
+                terms.append(weight[place] * square)
+            else:
+                beyond = self._model.new_int_var(0, most, "")
+                self._model.add(beyond >= count - int(targets.high[place]))
+                self._model.add(beyond >= int(targets.low[place]) - count)
+                terms.append(beyond)
+        return sum(terms)
+
+    def _change(self) -> cp_model.LinearExpr:
+        return sum(1 - take for (row, column), take in self._takes.items() if self._now[row, column])
+
+    def _keep_rules(self) -> None:
+        """Each row has as many replicas as it needs, in the racks that may and must have them."""
+        demand, choices = self._face.demand, self._face.choices
+        bounds, racks = bounds_of(demand, choices, self._rows), demand.rules.rack
+        for place, row in enumerate(self._rows.tolist()):
+            takes = [(column, self._takes[row, column]) for column in np.flatnonzero(self._free[row]).tolist()]
+            taken = np.bincount(racks[self._now[row] & ~self._free[row]], minlength=bounds.low.shape[1]).tolist()
+            self._model.add(sum(take for _, take in takes) == int(bounds.need[place]) - sum(taken))
+            for rack, already in enumerate(taken):
+                some = [take for column, take in takes if racks[column] == rack]
+                self._between(some, int(bounds.low[place, rack]) - already, int(bounds.high[place, rack]) - already)
+
+    def _keep_counts(self) -> None:
+        """Brokers, and topics' parts of them, have as many replicas as all optima give them."""
+        choices, topic = self._face.choices, self._face.demand.rules.topic[self._face.demand.rule]
+        others = self._now.sum(axis=0) - self._moving(self._now).sum(axis=0)
+        for column, (low, high) in enumerate(zip(choices.low.tolist(), choices.high.tolist(), strict=True)):
+            some = [take for (_, where), take in self._takes.items() if where == column]
+            self._between(some, low - int(others[column]), high - int(others[column]))
+        if not choices.has_cells:
+            return
+        cells: dict[int, list[cp_model.IntVar]] = {}
+        for (row, column), take in self._takes.items():
+            cells.setdefault(int(topic[row]) * len(choices.low) + column, []).append(take)
+        still, where = np.nonzero(self._now & ~self._moving(self._now))
+        beside = np.bincount(topic[still] * len(choices.low) + where, minlength=choices.places)
+        for cell, some in sorted(cells.items()):
+            low, high = int(choices.cell_low[cell]), int(choices.cell_high[cell])
+            self._between(some, low - int(beside[cell]), high - int(beside[cell]))
+
+    def _moving(self, mask: Bools) -> Bools:
+        """Return the part of a mask [rows, brokers] that is searched."""
+        part = np.zeros_like(mask)
+        part[self._rows] = mask[self._rows] & self._free[self._rows]
+        return part
+
+    def _keep_disks(self) -> None:
+        """No disk has more than it may, in the end or, of tight ones, in each step."""
+        disks = self._disks
+        comes, goes = [*self._coming()], [*self._going()]
+        steps = STEPS if len(self._takes) <= MOST_IN_STEPS and disks.is_tight.any() else 1
+        rows = sorted({row for _, row, *_ in (*comes, *goes)}) if steps > 1 else []
+        ended = {row: [self._model.new_bool_var("") for _ in range(steps - 1)] for row in rows}
+        for marks in ended.values():
+            for earlier, later in pairwise(marks):
+                self._model.add_implication(earlier, later)
+
+        def by(row: int, step: int) -> cp_model.IntVar | int:
+            return int(step >= steps) if not 1 <= step < steps else ended[row][step - 1]
+
+        arriving, leaving = _by_disk(comes, len(disks.used)), _by_disk(goes, len(disks.used))
+        for disk, (used, allowed) in enumerate(zip(disks.used.tolist(), disks.allowed.tolist(), strict=True)):
+            if not arriving[disk] and (not leaving[disk] or used <= allowed or disks.is_spared[disk]):
+                continue
+            for step in (*(range(1, steps + 1) if disks.is_tight[disk] else ()), steps + 1):
+                # Over its share from the begin, a disk takes nothing in before it is below it.
+                most = max(allowed, used) if step <= steps else allowed
+                added = [size * self._both(take, by(row, step)) for _, row, size, take in arriving[disk]]
+                freed = [size * self._both(take, by(row, step - 1)) for _, row, size, take in leaving[disk]]
+                held = used + sum(added) - sum(freed)
+                self._model.add(held <= most)
+                self._filled += [(held, int(disks.total[disk]))] if arriving[disk] else []
+
+    def _both(self, one: cp_model.IntVar | int, other: cp_model.IntVar | int) -> cp_model.IntVar | int:
+        """Return what is one where both are."""
+        if isinstance(one, int) or isinstance(other, int):
+            return (other if one else 0) if isinstance(one, int) else (one if other else 0)
+        both = self._model.new_bool_var("")
+        self._model.add_multiplication_equality(both, [one, other])
+        return both
+
+    def _coming(self) -> "Iterator[_Part]":
+        """Yield the disk, row and bytes of each new replica that there is or may be, and whether; where it fits."""
+        disks = self._disks
+        places = [np.flatnonzero((disks.broker == one) & disks.is_open).tolist() for one in range(self._free.shape[1])]
+        for row, column, take in self._everyone():
+            size, some = int(disks.arriving[row]), places[column]
+            if (disks.present[row] == column).any() or not size:
+                continue
+            if not some and column in disks.broker and not isinstance(take, int):
+                self._model.add(take == 0)
+            if not some:
+                continue
+            parts = [take] if len(some) == 1 else [self._model.new_bool_var("") for _ in some]
+            if len(some) > 1:
+                self._model.add(sum(parts) == take)
+            for disk, part in zip(some, parts, strict=True):
+                yield disk, row, size, part
+
+    def _going(self) -> "Iterator[_Part]":
+        """Yield the disk, row and bytes of each present replica that goes or may go, and whether."""
+        disks, searched = self._disks, self._searched
+        table = np.concatenate([self._table, disks.fixed], axis=1)
+        is_kept = is_at(disks.present, table)
+        for row, seat in zip(*(each.tolist() for each in np.nonzero(disks.lies >= 0)), strict=True):
+            take = searched.get((row, int(disks.present[row, seat])))
+            if take is not None or not is_kept[row, seat]:
+                yield int(disks.lies[row, seat]), row, int(disks.own[row, seat]), 1 if take is None else take.negated()
+
+    @property
+    def _searched(self) -> dict[tuple[int, int], cp_model.IntVar]:
+        return {(int(self._face.number[row]), column): take for (row, column), take in self._takes.items()}
+
+    def _everyone(self) -> Iterator[tuple[int, int, cp_model.IntVar | int]]:
+        """Yield the row and broker of each replica that there is or may be, and whether."""
+        searched = self._searched
+        for (row, column), take in searched.items():
+            yield row, column, take
+        table = np.concatenate([self._table, self._disks.fixed], axis=1)
+        held, seat = np.nonzero(table >= 0)
+        for one, where in zip(held.tolist(), table[held, seat].tolist(), strict=True):
+            if (one, where) not in searched:
+                yield one, where, 1
+
+    def _between(self, some: Sequence[cp_model.IntVar], low: int, high: int) -> None:
+        if low > 0 or high < len(some):
+            self._model.add_linear_constraint(sum(some), low, high)
+
+
+_Part = tuple[int, int, int, cp_model.IntVar | int]
+"""A disk, a row, bytes that come there or leave it, and whether."""
+
+
+def _by_disk(parts: Sequence[_Part], disks: int) -> list[list[_Part]]:
+    found: list[list[_Part]] = [[] for _ in range(disks)]
+    for part in parts:
+        found[part[0]].append(part)
+    return found
+
+
+def _solved(model: cp_model.CpModel) -> tuple[cp_model.CpSolverStatus, cp_model.CpSolver]:
+    """Return how it ended, and the solver with the best solution found.
+
+    One worker, a fixed seed and a limit in steps: each machine finds the same.
+    """
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    solver.parameters.random_seed = 1
+    solver.parameters.max_deterministic_time = EFFORT
+    return solver.solve(model), solver

@@ -1,0 +1,331 @@
+"""Plans within a budget, held against plain enumeration of all that the budget can buy; and one after another."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, pairwise, product
+from random import Random
+
+import pytest
+from helpers.clusters.flat_clusters import CASE_A, CASE_B, FlatCase
+from helpers.clusters.loads_clusters import A_ADD
+from helpers.clusters.random_clusters import random_cluster, shuffled, with_unknown_sizes
+from helpers.depth import parts
+from helpers.plans.oracle import Problem, is_feasible, problem_of
+from helpers.plans.planning import cluster_after, planned, replicas_after
+from helpers.plans.proving import plan_of_placed
+from planner.budget_oracle import best_within, imbalance, least_bytes
+
+from reconciler.diff.compare import compare
+from reconciler.diff.rules import topic_rules
+from reconciler.model.budget import Budget, CurveReport
+from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.desired import (
+    Balance,
+    BrokerState,
+    Desired,
+    DesiredBroker,
+    DesiredCluster,
+    DesiredTopic,
+    Even,
+    MovePolicy,
+    Off,
+    Within,
+)
+from reconciler.model.problem import InvalidInput
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.planner import budget_search
+from reconciler.planner.place import Placed, plan_curve, plan_placement
+from reconciler.proof.check import prove
+
+pytestmark = pytest.mark.long
+
+TENTHS = range(11)
+
+
+def _crowded(seed: int) -> tuple[Desired, Cluster]:
+    """Return a cluster whose replicas stand on few of its brokers, with sizes of all magnitudes."""
+    random = Random(seed)
+    brokers = range(1, random.choice((3, 4, 4, 5)) + 1)
+    racks = "ab" if seed % 3 == 0 else "a"
+    crowded = [1, 2] if seed % 2 else [1, 2, 3]
+    topics = {}
+    for name in ("a", "b"):
+        factor = random.choice((1, 2))
+        partitions = []
+        for number in range(random.randint(3, 7)):
+            replicas = tuple(random.sample(crowded, factor))
+            size = int(random.lognormvariate(3, 1)) + 1 if seed % 5 else random.choice((1, 2, 3))
+            partitions.append(Partition(number, replicas[0], replicas, replicas, sizes=(size,) * factor))
+        topics[name] = Topic(name, tuple(partitions))
+    balance = Balance(replicas=Within(Fraction(1, 10)) if seed % 7 == 0 else Even(), leaders=Even())
+    states = {2: DesiredBroker(2, capacity=2)} if seed % 4 == 0 else {}
+    if seed % 11 == 0 and len(brokers) > 3:
+        states = {2: DesiredBroker(2, BrokerState.DRAINING)}
+    desired = Desired(
+        DesiredCluster("c", balance=balance, brokers=states), {name: DesiredTopic(name) for name in topics}
+    )
+    return desired, Cluster("c", {b: Broker(b, racks[b % len(racks)]) for b in brokers}, topics)
+
+
+def _cases(count: int) -> Iterator[tuple[object, Desired, Cluster, Problem]]:
+    """Yield so many clusters of which something is to be balanced and can be."""
+    for seed in range(count):
+        for name, (desired, observed) in (("crowded", _crowded(seed)), ("random", random_cluster(seed))):
+            problem = problem_of(desired, observed)
+            is_asked = not isinstance(desired.cluster.balance.replicas, Off)
+            if is_asked and is_feasible(problem) and problem.is_size_known:
+                yield (name, seed), desired, observed, problem
+
+
+def _within(desired: Desired, observed: Cluster, budget: int) -> Placed:
+    return planned(desired, observed, budget=Budget(bytes=budget))
+
+
+def _copied(placed: Placed) -> int:
+    return sum(move.bytes for move in placed.moves)
+
+
+@parts("count", 50, deep=400)
+def test_at_every_tenth_of_the_bytes_no_placement_within_the_budget_is_more_even_and_none_as_even_copies_less(
+    count: int,
+) -> None:
+    tried = 0
+    for case, desired, observed, problem in _cases(count):
+        target, known = desired.cluster.balance.replicas, least_bytes(problem)
+        whole = _copied(planned(desired, observed))
+        for tenth in TENTHS:
+            budget = whole * tenth // 10
+            placed = _within(desired, observed, budget)
+            held = Counter(b for replicas in replicas_after(observed, placed).values() for b in replicas)
+            reached = imbalance(problem, target, tuple(held[b] for b in problem.brokers))
+            assert (reached, _copied(placed)) == best_within(problem, target, known, budget), (case, tenth)
+            tried += 1
+    assert tried > 10 * count
+
+
+@parts("count", 40, deep=300)
+def test_each_plan_within_a_budget_is_proved_and_a_better_balance_than_it_has_is_not(count: int) -> None:
+    tight, refused = 0, 0
+    for case, desired, observed, _ in _cases(count):
+        whole = _copied(planned(desired, observed))
+        for tenth in (0, 3, 7, 10):
+            budget = Budget(bytes=whole * tenth // 10)
+            placed = planned(desired, observed, budget=budget)
+            plan = plan_of_placed(desired, observed, placed, budget)
+            verdict = prove(plan, desired, observed)
+            assert verdict.is_proved, (case, tenth, verdict.wrong)
+            bought = [level for level in placed.proof.levels if level.weight]
+            tight += any(level.value == level.lower_bound for level in bought)
+            for level in bought:
+                bolder = replace(level, lower_bound=level.value)
+                levels = tuple(bolder if each is level else each for each in placed.proof.levels)
+                other = replace(plan, proof=replace(plan.proof, levels=levels))
+                is_proved = prove(other, desired, observed).is_proved
+                assert is_proved <= (level.lower_bound == level.value), (case, tenth)
+                refused += not is_proved
+    assert tight
+    assert refused
+
+
+def test_a_plan_that_copies_more_than_its_budget_or_buys_nothing_for_it_is_not_proved() -> None:
+    desired, observed = CASE_A.build()
+    whole = _copied(planned(desired, observed))
+    budget = Budget(bytes=whole // 3)
+    plan = plan_of_placed(desired, observed, planned(desired, observed, budget=budget), budget)
+    assert prove(plan, desired, observed).is_proved
+    assert plan.budgeted is not None
+    less = replace(plan.budgeted, bytes=whole // 4)
+    told = replace(plan, budgeted=less, source=replace(plan.source, budget=Budget(bytes=whole // 4)))
+    assert "more than its budget" in str(prove(told, desired, observed).wrong)
+    assert "not what it was made with" in str(prove(replace(plan, budgeted=less), desired, observed).wrong)
+    idle = plan_of_placed(desired, observed, planned(desired, observed, budget=Budget(bytes=0)), budget)
+    assert idle.budgeted is not None
+    idle = replace(idle, budgeted=replace(idle.budgeted, bytes=whole // 3))
+    assert "less than its budget" in str(prove(idle, desired, observed).wrong)
+
+
+def _topic_case(seed: int) -> tuple[Desired, Cluster]:
+    random = Random(seed)
+    brokers = tuple(range(1, random.choice((3, 4)) + 1))
+    topics = {}
+    for name in ("a", "b"):
+        factor = random.choice((1, 2))
+        partitions = []
+        for number in range(random.choice((2, 3))):
+            replicas = tuple(random.sample(brokers[:2], factor))
+            partitions.append(
+                Partition(number, replicas[0], replicas, replicas, sizes=(random.choice((1, 2, 5, 7)),) * factor)
+            )
+        topics[name] = Topic(name, tuple(partitions))
+    balance = Balance(replicas=random.choice((Off(), Even())), topics=Even())
+    return Desired(DesiredCluster("c", balance=balance), {name: DesiredTopic(name) for name in topics}), Cluster(
+        "c", {b: Broker(b) for b in brokers}, topics
+    )
+
+
+def _squares(
+    observed: Cluster, placed: Mapping[TopicPartition, tuple[int, ...]], *, is_asked: bool
+) -> tuple[int, int, int]:
+    """Return the sums of squares of brokers and of topics on brokers, and the bytes copied."""
+    whole: Counter[int] = Counter()
+    by_topic: Counter[tuple[str, int]] = Counter()
+    copied = 0
+    for key, partition in observed.partitions():
+        whole.update(placed[key])
+        by_topic.update((key.topic, b) for b in placed[key])
+        copied += len(set(placed[key]) - set(partition.replicas)) * (partition.sizes[0] or 0)
+    of_brokers = sum(count * count for count in whole.values()) if is_asked else 0
+    return of_brokers, sum(count * count for count in by_topic.values()), copied
+
+
+@parts("seeds", range(12), deep=range(80))
+def test_topics_come_after_brokers_and_both_are_as_even_as_the_budget_allows(seeds: range) -> None:
+    for seed in seeds:
+        desired, observed = _topic_case(seed)
+        is_asked = isinstance(desired.cluster.balance.replicas, Even)
+        keys = [key for key, _ in observed.partitions()]
+        sets = [combinations(observed.brokers, len(partition.replicas)) for _, partition in observed.partitions()]
+        every = [
+            _squares(observed, dict(zip(keys, chosen, strict=True)), is_asked=is_asked) for chosen in product(*sets)
+        ]
+        whole = _copied(planned(desired, observed))
+        for tenth in TENTHS:
+            budget = Budget(bytes=whole * tenth // 10)
+            placed = planned(desired, observed, budget=budget)
+            found = _squares(observed, replicas_after(observed, placed), is_asked=is_asked)
+            assert found == min(one for one in every if one[2] <= whole * tenth // 10), (seed, tenth)
+            verdict = prove(plan_of_placed(desired, observed, placed, budget), desired, observed)
+            assert verdict.is_proved, (seed, tenth, verdict.wrong)
+
+
+def test_what_mends_rules_is_never_cut_and_its_excess_is_told() -> None:
+    desired, observed = CASE_B.build()
+    whole, off = planned(desired, observed), replace(desired.cluster, balance=Balance())
+    mended = _copied(planned(replace(desired, cluster=off), observed))
+    placed = _within(desired, observed, mended // 2)
+    assert _copied(placed) == mended
+    assert placed.budgeted is not None
+    assert placed.budgeted.excess == mended - mended // 2
+    assert [each.code for each in placed.warnings if each.code.startswith("KR87")] == ["KR870"]
+    assert "more than the budget" in placed.warnings[0].message
+    assert _copied(whole) > mended
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        CASE_A,
+        CASE_B,
+        FlatCase("w", 6, 3, 30, 12, joining=3, balance=Balance(replicas=Within(Fraction(1, 10)))),
+        FlatCase("t", 6, 3, 12, 12, joining=3, balance=Balance(topics=Even())),
+    ],
+    ids=["brokers join", "a broker leaves", "within a band", "topics"],
+)
+def test_ten_plans_one_after_another_end_as_the_whole_one_does_and_copy_nearly_as_little(
+    monkeypatch: pytest.MonkeyPatch, case: FlatCase
+) -> None:
+    monkeypatch.setattr(budget_search, "EFFORT", 0.05)
+    desired, observed = case.build()
+    whole = planned(desired, observed)
+    tenth = -(-_copied(whole) // 10)
+    copied, plans = 0, 0
+    while (placed := _within(desired, observed, tenth)).moves:
+        copied, plans = copied + _copied(placed), plans + 1
+        assert plans < 15
+        observed = cluster_after(observed, placed.moves, placed.topic_changes)
+    assert copied <= 1.02 * _copied(whole)
+    assert not planned(desired, observed).moves
+    held = {b: share.replicas for b, share in placed.balance_after.items()}
+    assert sorted(held.values()) == sorted(share.replicas for share in whole.balance_after.values())
+
+
+def test_enough_budget_gives_the_plan_without_one_and_the_same_inputs_give_the_same_plan() -> None:
+    desired, observed = CASE_A.build()
+    whole = planned(desired, observed)
+    placed = _within(desired, observed, _copied(whole))
+    assert (placed.moves, placed.proof) == (whole.moves, whole.proof)
+    third = _copied(whole) // 3
+    assert _within(shuffled(desired, 7), observed, third) == _within(desired, observed, third)
+
+
+def _curve(desired: Desired, observed: Cluster) -> CurveReport:
+    rules = topic_rules(desired, observed)
+    return plan_curve(desired, observed, rules, compare(desired, observed, rules))
+
+
+@pytest.mark.parametrize("case", [CASE_A, CASE_B, replace(CASE_A, balance=Balance(replicas=Even(), topics=Even()))])
+def test_the_curve_gets_better_with_each_byte_and_its_points_are_what_a_budget_of_their_bytes_buys(
+    case: FlatCase,
+) -> None:
+    desired, observed = case.build()
+    report = _curve(desired, observed)
+    assert len(report.points) > 2 * bool(case.joining)
+    for less, more in pairwise(report.points):
+        assert less.bytes < more.bytes
+        assert less.share < more.share
+        assert [*less.imbalance.values()] > [*more.imbalance.values()]
+    assert report.points[-1].share == 1
+    for point in report.points[:: max(1, len(report.points) // 3)]:
+        placed = _within(desired, observed, point.bytes)
+        assert placed.budgeted is not None
+        assert {way.measure: way.reached for way in placed.budgeted.ways} == point.imbalance
+        assert _copied(placed) == point.bytes
+
+
+def test_the_curve_of_a_small_cluster_lies_on_what_enumeration_finds() -> None:
+    for case, desired, observed, problem in _cases(20):
+        target, known = desired.cluster.balance.replicas, least_bytes(problem)
+        for point in _curve(desired, observed).points:
+            best = best_within(problem, target, known, point.bytes)
+            assert (point.imbalance["replicas balance"], point.bytes) == best, case
+
+
+def test_a_budget_of_time_needs_a_throttle_and_one_of_bytes_needs_sizes() -> None:
+    desired, observed = CASE_A.build()
+    with pytest.raises(InvalidInput, match=r"moves\.throttle is not written"):
+        planned(desired, observed, budget=Budget(seconds=60))
+    with pytest.raises(InvalidInput, match=r"size of \d+ partitions is unknown"):
+        planned(desired, with_unknown_sizes(observed, 1), budget=Budget(bytes=1))
+
+
+def test_a_budget_of_time_gives_the_busiest_broker_no_more_than_it_copies_in_it() -> None:
+    desired, observed = CASE_A.build()
+    rate = 50 << 20
+    desired = replace(desired, cluster=replace(desired.cluster, moves=MovePolicy(throttle_bytes_per_second=rate)))
+    whole = planned(desired, observed, budget=Budget(seconds=10**6))
+    assert whole.moves == planned(desired, observed).moves
+    placed = planned(desired, observed, budget=Budget(seconds=600))
+    taken: Counter[int] = Counter()
+    for move in placed.moves:
+        taken.update(dict.fromkeys(move.added, move.bytes // max(1, len(move.added))))
+    assert 0.8 * 600 * rate < max(taken.values()) <= 600 * rate
+
+
+def test_with_loads_a_budget_goes_as_far_as_its_bytes_and_is_told() -> None:
+    desired, observed, loads = A_ADD.build()
+    rules = topic_rules(desired, observed)
+    changes = compare(desired, observed, rules)
+
+    def within(budget: int | None) -> Placed:
+        asked = None if budget is None else Budget(bytes=budget)
+        return plan_placement(desired, observed, rules, changes, loads=loads, budget=asked)
+
+    whole = within(None)
+    assert within(_copied(whole)).moves == whole.moves
+    shares = []
+    for part in (0, 2, 5, 8):
+        placed = within(_copied(whole) * part // 10)
+        assert _copied(placed) <= _copied(whole) * part // 10
+        assert placed.budgeted is not None
+        shares.append(min(way.share for way in placed.budgeted.ways if way.measure == "disk"))
+        verdict = prove(
+            plan_of_placed(desired, observed, placed, Budget(bytes=_copied(whole) * part // 10)),
+            desired,
+            observed,
+            loads,
+        )
+        assert verdict.is_proved, verdict.wrong
+    assert shares == sorted(shares)
+    assert shares[-1] > Fraction(7, 10)
