@@ -1,7 +1,8 @@
 """Plans a placement: the planner's way in, from values to arrays, and from arrays back to moves and a proof."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -122,9 +123,8 @@ def plan_placement(
             carried is not None and any(above_limits(caps, after, cluster))
         )
         if carried is not None and is_above and not has_many_parts(balance, *many):
-            other = _by_loads(task, unmoved, cluster, carried, caps, budget=budget)
-            kept = [warning for warning in chosen.warnings if warning.code == NO_SPACE]
-            chosen = replace(other, warnings=(*other.warnings, *kept))
+            by_loads = partial(_by_loads, task, unmoved, cluster, carried, caps, budget=budget)
+            chosen = _nearer(chosen, by_loads)
             changed, before, after = reached(chosen)
     sets, leaders = chosen.sets, chosen.leaders
     most = task.eligible.most
@@ -198,6 +198,18 @@ def _by_loads(
 
     most = _most_bytes(budget, cluster, task) if budget is not None else None
     return _Chosen(*placed_with_loads(task, unmoved, cluster.balance, carried.of, caps, budget=most))
+
+
+def _nearer(chosen: _Chosen, by_loads: Callable[[], _Chosen]) -> _Chosen:
+    """Return what loads find instead of this, which does not keep a limit; this where no linear program tells."""
+    from reconciler.planner.load_balance.column_generation import NoSolution
+
+    try:
+        other = by_loads()
+    except NoSolution:
+        return chosen
+    kept = [warning for warning in chosen.warnings if warning.code == NO_SPACE]
+    return replace(other, warnings=(*other.warnings, *kept))
 
 
 def _is_as_bought(sets: ReplicaSets, roomy: ReplicaSets, budgeted: Budgeted) -> bool:

@@ -60,7 +60,7 @@ def test_where_bands_are_kept_little_more_is_moved_than_the_bound(seeds: range) 
     found = [(task, solve(task, WORK)) for task in tasks]
     kept = [(task, one) for task, one in found if not one.cost.outside and not one.cost.excess]
     moved, least = (sum(amounts) for amounts in zip(*((one.cost.moved, one.least) for _, one in kept), strict=True))
-    assert moved <= 1.005 * least, (moved, least)
+    assert moved <= 1.01 * least, (moved, least)
     # Moving any one replica back breaks a band, or was no move.
     for task, one in kept:
         for number, (home, place) in enumerate(zip(task.home, one.dirs, strict=True)):
