@@ -129,6 +129,9 @@ def recorded(events: Sequence[RunEvent]) -> Recorded:
                 lists[key] = Entry(entry.before, entry.items | lists.get(key, entry).items)
         elif event.step == "unthrottle" and event.outcome is Outcome.DONE:
             throttles = throttles.less(_throttles_of(event))
+        elif event.step in RUNS and event.outcome is Outcome.DONE and event.detail.get("leftoverThrottles") == []:
+            # It went by the cluster's record where there is one: what another machine took off stands in no line here.
+            throttles = ThrottleRecord()
         elif event.step == "rate":
             ours = event.detail.get("ours")
             rates.update(map(str, ours) if isinstance(ours, (list, tuple)) else ())

@@ -323,3 +323,15 @@ def test_a_journal_gives_back_nothing_but_what_runs_change() -> None:
     assert told(forged).is_empty
     assert not told(sound).is_empty
     assert told({key: [*sound[key], *forged[key]] for key in sound}) == told(sound)
+
+
+def test_what_a_run_that_ended_well_left_on_no_topic_is_not_taken_off_again() -> None:
+    """Another machine may have taken it off, by the cluster's record: no line of this journal tells of that."""
+    now = datetime(2026, 11, 23, tzinfo=UTC)
+    on = RunEvent(now, 1, "throttle", Outcome.STARTED, {"lists": [["orders", LEADERS, None, "0:1"]], "rates": []})
+    for step in ("run", "cancel"):
+        well = RunEvent(now, 3, step, Outcome.DONE, {"leftoverThrottles": []})
+        owing = RunEvent(now, 3, step, Outcome.DONE, {"leftoverThrottles": ["broker 3"]})
+        assert recorded([on, well]).throttles.is_empty
+        assert not recorded([on, owing]).throttles.is_empty
+        assert not recorded([on, well, on]).throttles.is_empty
