@@ -697,7 +697,7 @@ class AdminContract:
         assert bench.admin.disks([1], [key]).futures == {}
         assert bench.admin.disks([1], [key]).replica_paths[key, 1] == before
         assert bench.admin.alter_broker_configs(1, [DELETE(ALTER_LOG_DIRS_RATE)]) == OK
-        assert bench.admin.broker_configs([1]) == {1: {}}
+        bench.wait_until(lambda: bench.admin.broker_configs([1]) == {1: {}}, "the rate to be gone")
 
     def test_a_log_dir_that_a_broker_does_not_have_is_refused(self, bench: Bench) -> None:
         key = TopicPartition(bench.topic((1, 2)), 0)
