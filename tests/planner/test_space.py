@@ -52,6 +52,16 @@ def test_a_balance_yields_to_the_limit_and_stays_as_even_as_it_allows(seeds: ran
         assert prove(plan, case.desired, case.observed).is_proved, seed
 
 
+@pytest.mark.parametrize("dirs", [1, 2], ids=["one disk a broker", "two disks a broker"])
+@parts("seeds", range(0, 120, 12), deep=range(200))
+def test_balances_of_topics_yield_to_the_limit_wherever_it_can_be_kept(seeds: range, dirs: int) -> None:
+    for seed in seeds:
+        case = tight_cluster(seed, dirs, Balance(replicas=Even(), topics=Even()))
+        plan = Planner().plan(case.desired, case.observed)
+        assert (DISK_USE in _codes(plan)) == (least_bytes(case) is None), seed
+        assert prove(plan, case.desired, case.observed).is_proved, seed
+
+
 def test_the_same_plan_is_made_again() -> None:
     for seed in range(0, 60, 10):
         case = tight_cluster(seed)

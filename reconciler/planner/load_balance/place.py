@@ -317,8 +317,7 @@ def _forbidding(end: Placement, bands: Bands, measure: int, column: int, *, is_a
     task, mine, most = end.task, end.members[:, column], int(bands.high[measure, column])
     if is_above and int(task.base[measure, column]) > most:
         return "what may not move there is more than that"
-    weights = (task.weights.replica + task.weights.leader)[mine, measure]
-    if is_above and int(weights.max(initial=0)) > most:
+    if is_above and int(task.weight_of(measure)[mine].max(initial=0)) > most:
         return "one partition alone is more than that"
     if is_above and mine.any() and not (task.allowed[mine] & ~end.members[mine]).any():
         return "no other broker may hold its replicas"

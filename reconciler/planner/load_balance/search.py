@@ -221,8 +221,7 @@ def _trade_replicas(placement: Placement, bands: Bands, where: tuple[int, int]) 
     task = placement.task
     if task.eligible.is_uniform and not bands.above_caps(placement.loads)[where]:
         return False
-    carried = (task.weights.replica + task.weights.leader)[:, measure]
-    count = task.by_rack(placement.members)
+    carried, count = task.weight_of(measure), task.by_rack(placement.members)
     best: tuple[float, int, int, int] = (-HARDLY, -1, -1, -1)
     for other in np.flatnonzero(np.arange(task.brokers) != broker).tolist():
         gone, come = (_some(np.flatnonzero(each), carried) for each in _tradable(placement, count, broker, other))

@@ -101,6 +101,12 @@ class LoadTask:
             weight[TOPICS + self.topic[row]] = 1
         return weight
 
+    def weight_of(self, measure: int) -> Ints:
+        """Return [rows]: what a replica that leads carries of that measure."""
+        if measure < TOPICS:
+            return np.asarray(self.weights.replica[:, measure] + self.weights.leader[:, measure])
+        return np.asarray(self.topic == (measure - TOPICS) % (len(self.topics) + 1)).astype(np.int64)
+
     @property
     def brokers(self) -> int:
         """How many brokers take part."""
