@@ -20,15 +20,16 @@ from reconciler.planner.cheapest_sets import bounds_of
 from reconciler.planner.costs import Cost
 from reconciler.planner.face import Solved
 from reconciler.planner.goal import Goal
+from reconciler.planner.integer import FOUND, solved
 from reconciler.planner.objectives import CountTargets, weights
 from reconciler.planner.pieces import flat_sinks
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Placed, Standing
+from reconciler.planner.rows import Placed, Standing, marked
 
 MOST_CHOICES, MOST_ROWS = 1_500, 400
 """So many pairs of a row and a broker, and so many rows, are searched at the most."""
 EFFORT = 0.5
-"""What one search may take, in CP-SAT's own deterministic time: about so many seconds."""
+"""What one measure may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,29 +80,13 @@ def _choice(room: Room, best: Ints, at_prices: Ints) -> _Choice:
     near = np.flatnonzero(margin <= room.slack)
     near = near[np.lexsort((near, margin[near]))][:MOST_ROWS]
     row, broker = (each.ravel() for each in np.indices((len(near), demand.rules.brokers)))
-    state = _states(room.standing, near)
+    state = choices.states(demand, near)
     kind, shape = choices.kind[near[row]], state.shape
     weight = (goal.own(near[row], broker) + asked[kind, broker]).reshape(shape)
-    is_held = _mask(held[near], shape) | _mask(best[number[near]], shape)
+    is_held = marked(held[near], shape[1]) | marked(best[number[near]], shape[1])
     may_take = (state >= 0) & (is_held | (weight - dearest[near][:, None] <= room.slack))
     fits = (np.cumsum(may_take.sum(axis=1)) <= MOST_CHOICES) | differs[near]
     return _Choice(near[fits], may_take[fits], (state > 0)[fits])
-
-
-def _states(standing: Standing, rows: Ints) -> Ints:
-    """Return the state [rows, brokers] of each choice, named or not."""
-    demand, choices = standing.demand, standing.choices
-    state = choices.kinds[choices.kind[rows]].astype(np.int64)
-    row, seat = np.nonzero(demand.named[rows] >= 0)
-    state[row, demand.named[rows[row], seat]] = choices.named[rows[row], seat]
-    return state
-
-
-def _mask(table: Ints, shape: tuple[int, ...]) -> Bools:
-    found = np.zeros(shape, dtype=np.bool_)
-    row, seat = np.nonzero(table >= 0)
-    found[row, table[row, seat]] = True
-    return found
 
 
 class _Search:
@@ -124,7 +109,7 @@ class _Search:
 
     def run(self) -> Ints | None:
         """Return the best table, or None where none is better than the one that is known."""
-        held = _mask(self._best[self._number], self._choice.may_take.shape)[self._row, self._broker]
+        held = marked(self._best[self._number], self._choice.may_take.shape[1])[self._row, self._broker]
         values = [*map(int, held)]
         is_better = False
         for goal in (*self._measures, self._bytes):
@@ -132,12 +117,8 @@ class _Search:
             for variable, value in zip(self._takes, values, strict=True):
                 self._model.add_hint(variable, value)
             self._model.minimize(goal)
-            solver = cp_model.CpSolver()
-            solver.parameters.num_workers = 1
-            solver.parameters.random_seed = 0
-            solver.parameters.max_deterministic_time = EFFORT
-            status = solver.solve(self._model)
-            if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
+            status, solver = solved(self._model, EFFORT, seed=0)
+            if status not in FOUND:
                 break
             found = [solver.value(variable) for variable in self._takes]
             is_better |= found != values

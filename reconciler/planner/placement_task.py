@@ -14,7 +14,7 @@ from reconciler.diff.rules import LEAVING, NO_RACK
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import NONE, Bools, Ints, alike, padded, places_in
 from reconciler.model.desired import Desired
-from reconciler.planner.rows import Rows, room
+from reconciler.planner.rows import Rows, marked, room
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace, Staying, Unmoved, likeness
 
 
@@ -133,10 +133,7 @@ class PlacementTask:
 
     def mask(self, columns: Ints) -> Bools:
         """Return [partitions, brokers] which brokers are among these columns [partitions, some]."""
-        found = np.zeros((len(self.partitions), len(self.eligible.ids)), dtype=np.bool_)
-        row, place = np.nonzero(columns >= 0)
-        found[row, columns[row, place]] = True
-        return found
+        return marked(columns, len(self.eligible.ids))
 
 
 def placement_task(partitions: PartitionsToPlace, unmoved: Unmoved, eligible: EligibleBrokers) -> PlacementTask:

@@ -125,6 +125,14 @@ class Placed:
         return table
 
 
+def marked(columns: Ints, brokers: int) -> Bools:
+    """Return [rows, brokers] which brokers are among these columns [rows, some], -1 being none."""
+    found = np.zeros((len(columns), brokers), dtype=np.bool_)
+    row, place = np.nonzero(columns >= 0)
+    found[row, columns[row, place]] = True
+    return found
+
+
 def placed_as(table: Ints) -> Placed:
     """Return what a table of brokers [rows, some] places."""
     table = np.sort(table, axis=1)
@@ -184,6 +192,13 @@ class Choices:
             cell_low=self.cell_low - of_cell,
             cell_high=self.cell_high - of_cell,
         )
+
+    def states(self, demand: Demand, rows: Ints) -> States:
+        """Return the state [rows, brokers] of each choice of these rows, named or not."""
+        state = self.kinds[self.kind[rows]]
+        row, seat = np.nonzero(demand.named[rows] >= 0)
+        state[row, demand.named[rows[row], seat]] = self.named[rows[row], seat]
+        return state
 
     def many(self, demand: Demand, state: int) -> Ints:
         """Return how many brokers [n] are in that state to each row."""

@@ -15,6 +15,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from reconciler.model.columns import Bools, Ints
+from reconciler.planner.integer import FOUND, solved
 from reconciler.planner.load_balance.bands import NO_CAP, Bands
 from reconciler.planner.load_balance.column_generation import Goal
 from reconciler.planner.load_balance.exchanges import Placement
@@ -125,11 +126,8 @@ class _Program:
                 for number, taken in enumerate(self._taken[row]):
                     self._model.add_hint(taken, number == way)
             self._model.minimize(objective)
-            solver = cp_model.CpSolver()
-            solver.parameters.num_workers = 1
-            solver.parameters.max_deterministic_time = STEPS
-            status = solver.solve(self._model)
-            if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
+            status, solver = solved(self._model, STEPS)
+            if status not in FOUND:
                 break
             found = {
                 row: next(number for number, taken in enumerate(each) if solver.value(taken))

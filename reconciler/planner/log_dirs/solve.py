@@ -119,6 +119,8 @@ def _searched(task: DirTask, found: Solved, work: float) -> Solved:
     """Return places that keep limits and bands, with fewer bytes moved if so much work finds them, and the bound."""
     from ortools.sat.python import cp_model  # a third of a second, and few plans need it
 
+    from reconciler.planner.integer import FOUND, solved
+
     model, places = cp_model.CpModel(), range(len(task.fixed))
     chosen = [[model.new_bool_var("") for _ in places] for _ in task.size]
     for number, choices in enumerate(chosen):
@@ -134,13 +136,8 @@ def _searched(task: DirTask, found: Solved, work: float) -> Solved:
     homes = [(number, home) for number, home in enumerate(task.home) if home != NOWHERE]
     staying = [chosen[number][home] for number, home in homes]
     model.maximize(cp_model.LinearExpr.weighted_sum(staying, [task.size[number] for number, _ in homes]))
-    solver = cp_model.CpSolver()
-    # One worker, one seed and a limit in the solver's own units: the same on each machine, whatever its speed.
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 1
-    solver.parameters.max_deterministic_time = work
-    solver.parameters.relative_gap_limit = 1 / CLOSE
-    if solver.solve(model) not in {cp_model.OPTIMAL, cp_model.FEASIBLE}:
+    status, solver = solved(model, work, gap=1 / CLOSE)
+    if status not in FOUND:
         return found
     known = sum(task.size[number] for number, _ in homes) - int(solver.best_objective_bound)
     better = [next(place for place in places if solver.boolean_value(choices[place])) for choices in chosen]

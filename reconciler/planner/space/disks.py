@@ -18,7 +18,7 @@ from reconciler.planner.placement_task import PlacementTask
 class Disks:
     """The disks whose size is known, a broker's log dirs each or all in one, and what partitions take of them.
 
-    Tables of who holds a partition are columns of brokers, -1 for none, without the replicas that are `fixed`.
+    Tables of who holds a partition are columns of brokers, -1 for none, without those that the task has fixed.
     """
 
     broker: Ints  # [disks]: the broker's column
@@ -28,10 +28,7 @@ class Disks:
     is_open: Bools  # [disks]: whether new replicas may go there
     is_tight: Bools  # [disks]: whether they are looked at in each step, and not in the end alone
     is_spared: Bools  # [disks]: whether they may stay as full as they are; then nothing comes
-    topic: Ints  # [partitions]
-    present: Ints  # [partitions, width]: the columns of the present replicas
-    fixed: Ints  # [partitions, some]: those that are decided
-    arriving: Ints  # [partitions]: the bytes of a new replica
+    task: PlacementTask  # whose partitions take of them: `size` is what a new replica takes
     own: Ints  # [partitions, width]: the bytes of each present replica
     lies: Ints  # [partitions, width]: its disk, -1 where none is watched
 
@@ -40,16 +37,16 @@ class Disks:
 
         Of a broker with several disks, those that its new replicas, the largest first to where most is free, overfill.
         """
-        table = np.concatenate([held, self.fixed], axis=1)
-        is_left = ~is_at(self.present, table) & (self.lies >= 0)
+        table = np.concatenate([held, self.task.fixed], axis=1)
+        is_left = ~is_at(self.task.replicas, table) & (self.lies >= 0)
         free = self.allowed - self.used
         np.add.at(free, self.lies[is_left], self.own[is_left])
-        row, seat = np.nonzero((table >= 0) & ~is_at(table, self.present))
+        row, seat = np.nonzero((table >= 0) & ~is_at(table, self.task.replicas))
         columns = table[row, seat]
         found = {*self.broker[(free < 0) & ~self.is_spared].tolist()}
         for column in np.unique(columns).tolist():
             left = free[(self.broker == column) & self.is_open].tolist()
-            sizes = np.sort(self.arriving[row[columns == column]])[::-1].tolist()
+            sizes = np.sort(self.task.size[row[columns == column]])[::-1].tolist()
             for each in sizes if left else ():
                 emptiest = left.index(max(left))
                 left[emptiest] -= each
@@ -59,15 +56,14 @@ class Disks:
 
     def left(self, held: Ints) -> Ints:
         """Return the bytes that are left [brokers] once a table holds; where no disk is watched, without end."""
-        table = np.concatenate([held, self.fixed], axis=1)
-        brokers = 1 + int(max(table.max(initial=0), self.present.max(initial=0), self.broker.max(initial=0)))
-        left = np.full(brokers, LARGEST)
+        table = np.concatenate([held, self.task.fixed], axis=1)
+        left = np.full(len(self.task.eligible.ids), LARGEST)
         left[self.broker] = 0
         np.add.at(left, self.broker, self.allowed - self.used)
-        is_left = ~is_at(self.present, table) & (self.lies >= 0)
+        is_left = ~is_at(self.task.replicas, table) & (self.lies >= 0)
         np.add.at(left, self.broker[self.lies[is_left]], self.own[is_left])
-        row, seat = np.nonzero((table >= 0) & ~is_at(table, self.present))
-        np.subtract.at(left, table[row, seat], self.arriving[row])
+        row, seat = np.nonzero((table >= 0) & ~is_at(table, self.task.replicas))
+        np.subtract.at(left, table[row, seat], self.task.size[row])
         return left
 
 
@@ -84,21 +80,7 @@ def disks_of(task: PlacementTask, observed: Cluster, space: Space) -> Disks:
     is_spared = (used > allowed) & space.is_sparing
     own, lies = _lying(task, observed, {each[:2]: place for place, each in enumerate(found)})
     is_open &= ~is_spared
-    return Disks(
-        broker,
-        used,
-        allowed,
-        total,
-        is_open,
-        is_tight,
-        is_spared,
-        task.topic,
-        task.replicas,
-        task.fixed,
-        task.size,
-        own,
-        lies,
-    )
+    return Disks(broker, used, allowed, total, is_open, is_tight, is_spared, task, own, lies)
 
 
 def _lying(task: PlacementTask, observed: Cluster, disk_of: Mapping[tuple[int, str | None], int]) -> tuple[Ints, Ints]:
@@ -123,7 +105,7 @@ def _lying(task: PlacementTask, observed: Cluster, disk_of: Mapping[tuple[int, s
 
 def _disks(broker: Broker, held: int | None) -> Iterator[tuple[str | None, int, int, bool]]:
     """Yield path, bytes used, size and whether it is open, of each disk; the path is None for all in one."""
-    dirs = [one for one in broker.log_dirs if one.total_bytes is not None and one.usable_bytes is not None]
+    dirs = broker.sized_dirs
     if len(dirs) > 1:
         closed = broker.cordoned_dirs
         is_any_open = any(one.path not in closed for one in dirs)

@@ -17,8 +17,8 @@ def traded(disks: Disks, face: Standing, free: Bools, table: Ints) -> Ints:
     Counts and copies stay what they are, so this is as good a table; the largest go first, each for the smallest.
     """
     number, rack, table = face.number, face.demand.rules.rack, table.copy(order="F")
-    row, seat = np.nonzero((table[number] >= 0) & ~is_at(table[number], disks.present[number]))
-    where, size = table[number[row], seat], disks.arriving[number[row]]
+    row, seat = np.nonzero((table[number] >= 0) & ~is_at(table[number], disks.task.replicas[number]))
+    where, size = table[number[row], seat], disks.task.size[number[row]]
     may_go = free[row, where]
     row, seat, where, size = row[may_go], seat[may_go], where[may_go], size[may_go]
     left = disks.left(table)
@@ -49,7 +49,7 @@ def that_matter(disks: Disks, face: Standing, free: Bools, table: Ints, crowded:
     All those of rows that come to them, the largest first; of others, the smallest first, whether they come instead;
     and of rows that are there, the smallest first, whether they go to make room.
     """
-    size, now, present = (each[face.number] for each in (disks.arriving, table, disks.present))
+    size, now, present = (each[face.number] for each in (disks.task.size, table, disks.task.replicas))
     instead = np.zeros_like(free)
     instead[:, crowded] = True
     for held in (*now.T, *present.T):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance, DesiredCluster, Off
 from reconciler.model.disk_space import NO_SPACE
 from reconciler.model.plan import BYTES
@@ -76,7 +76,7 @@ def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: D
     costs = [cost for _, cost in copied(task)]
     found = _nearest(disks, sets.balanced, sets.held, crowded, costs)
     if found.table is not None:
-        value = costs[0].of(disks.present, found.table)
+        value = costs[0].of(disks.task.replicas, found.table)
         return Roomy(_dearer(sets, first, found.table, value), found.is_exact)
     cells = len(sets.held) * len(task.eligible.ids)
     if not first or MOST_CHOICES < cells <= MOST_CELLS:
@@ -86,7 +86,7 @@ def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: D
     found = _nearest(disks, unbalanced.balanced, sets.held, crowded, [*targets, *costs])
     if found.table is None:
         return Roomy(None, found.is_exact)
-    value = costs[0].of(disks.present, found.table)
+    value = costs[0].of(disks.task.replicas, found.table)
     return Roomy(_dearer(unbalanced, 0, found.table, value), found.is_exact, is_yielding=True)
 
 
@@ -100,8 +100,10 @@ def _nearest(
     disks: Disks, face: Standing | None, table: Ints, crowded: Ints, goals: Sequence[Cost | CountTargets] = ()
 ) -> Found:
     """Return of what the face allows within the disks the best, of these the nearest to a table."""
-    free = np.zeros((0, 0), dtype=np.bool_) if face is None else _free(face)
-    if face is None or not free.any():
+    if face is None:
+        return Found(None, is_exact=True)
+    free = face.choices.states(face.demand, np.arange(len(face.number))) == 0
+    if not free.any():
         return Found(None, is_exact=True)
     is_whole = bool(free.sum() <= MOST_CHOICES)
     if not is_whole:
@@ -112,12 +114,3 @@ def _nearest(
         free = that_matter(disks, face, free, table, crowded)
     found = Search(disks, face, free, table).found(goals)
     return found if is_whole else Found(found.table, is_exact=False)
-
-
-def _free(face: Standing) -> Bools:
-    """Return [rows, brokers] which brokers each row with a choice may take or leave."""
-    choices = face.choices
-    free: Bools = choices.kinds[choices.kind] == 0
-    row, seat = np.nonzero(face.demand.named >= 0)
-    free[row, face.demand.named[row, seat]] = choices.named[row, seat] == 0
-    return free

@@ -1,6 +1,6 @@
 """Searches a face of optima for a table that fits the disks: an integer program, one objective after another."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
@@ -11,14 +11,15 @@ from ortools.sat.python import cp_model
 from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.planner.cheapest_sets import bounds_of
 from reconciler.planner.costs import Cost, is_at
+from reconciler.planner.integer import FOUND, solved
 from reconciler.planner.objectives import CountTargets, weights
-from reconciler.planner.rows import Standing
+from reconciler.planner.rows import Standing, marked
 from reconciler.planner.space.disks import Disks
 
 STEPS, MOST_IN_STEPS = 4, 1_000
 """So many steps are told apart for tight disks, where there are no more choices than that; else one."""
 EFFORT = 10.0
-"""CP-SAT's deterministic time, which is counted in steps: about as many seconds."""
+"""What one objective may take."""
 MOST_FOR_FULLEST = 5_000
 """Choices of a search that also empties the fullest disk."""
 PARTS = 1_000
@@ -40,9 +41,7 @@ class Search:
         self._disks, self._face, self._table = disks, face, table
         self._rows, self._free = np.flatnonzero(free.any(axis=1)), free
         self._model = cp_model.CpModel()
-        self._now = np.zeros(free.shape, dtype=np.bool_)
-        row, seat = np.nonzero(table[face.number] >= 0)
-        self._now[row, table[face.number[row], seat]] = True
+        self._now = marked(table[face.number], free.shape[1])
         self._takes = {
             (row, column): self._model.new_bool_var("")
             for row in self._rows.tolist()
@@ -71,8 +70,8 @@ class Search:
                 self._model.add_hint(take, hint)
             each = objective()
             self._model.minimize(each)
-            status, found = _solved(self._model)
-            if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            status, found = solved(self._model, EFFORT)
+            if status not in FOUND:
                 is_exact &= status == cp_model.INFEASIBLE
                 break
             solver, is_exact = found, is_exact and (status == cp_model.OPTIMAL or number >= len(goals))
@@ -102,29 +101,19 @@ class Search:
             return self._imbalance(goal)
         number, terms = self._face.number, []
         for (row, column), take in self._takes.items():
-            seat = np.flatnonzero(self._disks.present[number[row]] == column)
+            seat = np.flatnonzero(self._disks.task.replicas[number[row]] == column)
             price = int(goal.at[number[row], seat[0]] if len(seat) else goal.other[number[row]])
             terms.append(price * take)
         return sum(terms)
 
     def _imbalance(self, targets: CountTargets) -> cp_model.LinearExprT:
         """Return how far counts are from their shares: squares over capacity, or replicas outside the band."""
-        topic, brokers = self._disks.topic[self._face.number], self._free.shape[1]
-        of_row = topic if targets.is_cells else np.zeros_like(topic)
-        still, where = np.nonzero(self._now & ~self._moving(self._now))
-        base = targets.base + np.bincount(of_row[still] * brokers + where, minlength=len(targets.base))
-        closed = np.ones(len(self._table), dtype=np.bool_)
-        closed[self._face.number] = False
-        gone, seat = np.nonzero((self._table >= 0) & closed[:, None])
-        of_gone = self._disks.topic[gone] if targets.is_cells else np.zeros_like(gone)
-        base = base + np.bincount(of_gone * brokers + self._table[gone, seat], minlength=len(base))
-        some: list[list[cp_model.IntVar]] = [[] for _ in base]
-        for (row, column), take in self._takes.items():
-            some[int(of_row[row]) * brokers + column].append(take)
+        base, some = targets.base + self._beside(are_cells=targets.is_cells), self._by_place(are_cells=targets.is_cells)
         most = int(base.sum()) + len(self._takes)
         weight = weights(targets.capacity, most).tolist()
         terms: list[cp_model.LinearExprT] = []
-        for place, (already, takes) in enumerate(zip(base.tolist(), some, strict=True)):
+        for place, already in enumerate(base.tolist()):
+            takes = some.get(place, [])
             count = already + sum(takes)
             if targets.low is None or targets.high is None:
                 square = self._model.new_int_var(0, (already + len(takes)) ** 2, "")
@@ -156,27 +145,29 @@ class Search:
 
     def _keep_counts(self) -> None:
         """Brokers, and topics' parts of them, have as many replicas as all optima give them."""
-        choices, topic = self._face.choices, self._face.demand.rules.topic[self._face.demand.rule]
-        others = self._now.sum(axis=0) - self._moving(self._now).sum(axis=0)
-        for column, (low, high) in enumerate(zip(choices.low.tolist(), choices.high.tolist(), strict=True)):
-            some = [take for (_, where), take in self._takes.items() if where == column]
-            self._between(some, low - int(others[column]), high - int(others[column]))
-        if not choices.has_cells:
-            return
-        cells: dict[int, list[cp_model.IntVar]] = {}
-        for (row, column), take in self._takes.items():
-            cells.setdefault(int(topic[row]) * len(choices.low) + column, []).append(take)
-        still, where = np.nonzero(self._now & ~self._moving(self._now))
-        beside = np.bincount(topic[still] * len(choices.low) + where, minlength=choices.places)
-        for cell, some in sorted(cells.items()):
-            low, high = int(choices.cell_low[cell]), int(choices.cell_high[cell])
-            self._between(some, low - int(beside[cell]), high - int(beside[cell]))
+        choices = self._face.choices
+        bounds = [(False, choices.low, choices.high)]
+        bounds += [(True, choices.cell_low, choices.cell_high)] if choices.has_cells else []
+        for are_cells, low, high in bounds:
+            beside = self._beside(are_cells=are_cells) - self._face.counts(are_cells=are_cells)[0]
+            for place, some in self._by_place(are_cells=are_cells).items():
+                self._between(some, int(low[place] - beside[place]), int(high[place] - beside[place]))
 
-    def _moving(self, mask: Bools) -> Bools:
-        """Return the part of a mask [rows, brokers] that is searched."""
-        part = np.zeros_like(mask)
-        part[self._rows] = mask[self._rows] & self._free[self._rows]
-        return part
+    def _beside(self, *, are_cells: bool) -> Ints:
+        """Return how many replicas each broker, or topic on a broker, has whatever is taken."""
+        number, table = self._face.number, self._table.copy()
+        held = table[number]
+        is_open = (held >= 0) & np.take_along_axis(self._free, np.maximum(held, 0), axis=1)
+        table[number] = np.where(is_open, NONE, held)
+        return self._disks.task.counts(table, are_cells=are_cells)
+
+    def _by_place(self, *, are_cells: bool) -> Mapping[int, list[cp_model.IntVar]]:
+        """Return what may be taken of each broker, or of each topic on a broker, in order."""
+        found: dict[int, list[cp_model.IntVar]] = {}
+        topic = self._disks.task.topic[self._face.number] * self._free.shape[1] if are_cells else None
+        for (row, column), take in self._takes.items():
+            found.setdefault(column + (int(topic[row]) if topic is not None else 0), []).append(take)
+        return {place: found[place] for place in sorted(found)}
 
     def _keep_disks(self) -> None:
         """No disk has more than it may, in the end or, of tight ones, in each step."""
@@ -218,8 +209,8 @@ class Search:
         disks = self._disks
         places = [np.flatnonzero((disks.broker == one) & disks.is_open).tolist() for one in range(self._free.shape[1])]
         for row, column, take in self._everyone():
-            size, some = int(disks.arriving[row]), places[column]
-            if (disks.present[row] == column).any() or not size:
+            size, some = int(disks.task.size[row]), places[column]
+            if (disks.task.replicas[row] == column).any() or not size:
                 continue
             if not some and column in disks.broker and not isinstance(take, int):
                 self._model.add(take == 0)
@@ -234,10 +225,10 @@ class Search:
     def _going(self) -> "Iterator[_Part]":
         """Yield the disk, row and bytes of each present replica that goes or may go, and whether."""
         disks, searched = self._disks, self._searched
-        table = np.concatenate([self._table, disks.fixed], axis=1)
-        is_kept = is_at(disks.present, table)
+        table = np.concatenate([self._table, disks.task.fixed], axis=1)
+        is_kept = is_at(disks.task.replicas, table)
         for row, seat in zip(*(each.tolist() for each in np.nonzero(disks.lies >= 0)), strict=True):
-            take = searched.get((row, int(disks.present[row, seat])))
+            take = searched.get((row, int(disks.task.replicas[row, seat])))
             if take is not None or not is_kept[row, seat]:
                 yield int(disks.lies[row, seat]), row, int(disks.own[row, seat]), 1 if take is None else take.negated()
 
@@ -250,7 +241,7 @@ class Search:
         searched = self._searched
         for (row, column), take in searched.items():
             yield row, column, take
-        table = np.concatenate([self._table, self._disks.fixed], axis=1)
+        table = np.concatenate([self._table, self._disks.task.fixed], axis=1)
         held, seat = np.nonzero(table >= 0)
         for one, where in zip(held.tolist(), table[held, seat].tolist(), strict=True):
             if (one, where) not in searched:
@@ -270,15 +261,3 @@ def _by_disk(parts: Sequence[_Part], disks: int) -> list[list[_Part]]:
     for part in parts:
         found[part[0]].append(part)
     return found
-
-
-def _solved(model: cp_model.CpModel) -> tuple[cp_model.CpSolverStatus, cp_model.CpSolver]:
-    """Return how it ended, and the solver with the best solution found.
-
-    One worker, a fixed seed and a limit in steps: each machine finds the same.
-    """
-    solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1
-    solver.parameters.random_seed = 1
-    solver.parameters.max_deterministic_time = EFFORT
-    return solver.solve(model), solver
