@@ -1,11 +1,11 @@
 """A run that dies at any boundary, and is started again, ends as one that never died."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from random import Random
 
 import pytest
 from helpers.depth import parts
+from helpers.plans.deaths import Bomb, Journals, kept, lost
 from helpers.plans.end_state import in_flight, shortcomings, throttles
 from helpers.plans.small_runs import admin_of, cluster, whole_plan
 
@@ -19,31 +19,6 @@ from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.run import RunState, StoppedEarly
 
 pytestmark = pytest.mark.long
-
-Journals = Callable[[MemoryJournal], MemoryJournal]
-
-
-def kept(journal: MemoryJournal) -> MemoryJournal:
-    """Return the journal as it is read again on the same machine."""
-    return MemoryJournal([*journal.events, *journal.appended])
-
-
-def lost(_journal: MemoryJournal) -> MemoryJournal:
-    """Return the journal of another machine."""
-    return MemoryJournal()
-
-
-class Bomb:
-    """Kills the process at the n-th boundary it passes, and counts them."""
-
-    def __init__(self, at: int | None = None) -> None:
-        self.at = at
-        self.passed: list[str] = []
-
-    def __call__(self, name: str) -> None:
-        self.passed.append(name)
-        if len(self.passed) == self.at:
-            raise Killed(name)
 
 
 def boundaries() -> list[str]:

@@ -1,12 +1,13 @@
 """Replicas that move between the log dirs of their broker: run, resumed, cancelled, left alone where they must be."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from apply.small_world import At
 from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.deaths import Bomb, Journals, kept, lost
 from helpers.plans.end_state import throttles
 from helpers.plans.small_runs import MB, RATE, plan_of
 from helpers.plans.small_runs import move as reassigned
@@ -89,19 +90,6 @@ def used(seen: Cluster) -> dict[tuple[int, str], int]:
         for id_, broker in seen.brokers.items()
         for one in broker.log_dirs
     }
-
-
-class Bomb:
-    """Kills the process at the n-th boundary that it passes."""
-
-    def __init__(self, at: int | None = None) -> None:
-        self.at = at
-        self.passed: list[str] = []
-
-    def __call__(self, name: str) -> None:
-        self.passed.append(name)
-        if len(self.passed) == self.at:
-            raise Killed(name)
 
 
 def killed(admin: SimulatedAdmin, point: str, count: int = 1, of: Plan | None = None) -> MemoryJournal:
@@ -187,16 +175,7 @@ def boundaries() -> list[str]:
     return bomb.passed
 
 
-def kept(journal: MemoryJournal) -> MemoryJournal:
-    return MemoryJournal([*journal.events, *journal.appended])
-
-
-def lost(_journal: MemoryJournal) -> MemoryJournal:
-    return MemoryJournal()
-
-
 JOURNALS = pytest.mark.parametrize("next_journal", [kept, lost])
-Journals = Callable[[MemoryJournal], MemoryJournal]
 
 
 def test_a_run_passes_known_boundaries_only() -> None:

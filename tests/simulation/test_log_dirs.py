@@ -8,6 +8,7 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import parts
 from helpers.figures import Tell
+from helpers.plans.deaths import Bomb
 from helpers.plans.small_runs import MB, plan_of
 
 from reconciler.admin.port import Answer
@@ -168,7 +169,7 @@ class World:
         self.admin.clock.sleep(3600)
         self.end()
 
-    def bomb(self) -> "Bomb":
+    def bomb(self) -> Bomb:
         """Return what kills the process at one of its boundaries, or never."""
         return Bomb(self.random.choice((None, self.random.randrange(1, 20), self.random.randrange(1, 60))))
 
@@ -229,17 +230,6 @@ class World:
             for broker, path, size in zip(one.replicas, one.log_dirs, one.sizes, strict=True):
                 found[broker, str(path)] += size or 0
         return found
-
-
-class Bomb:
-    def __init__(self, left: int | None) -> None:
-        self.left = left
-
-    def __call__(self, name: str) -> None:
-        if self.left is not None:
-            self.left -= 1
-            if not self.left:
-                raise Killed(name)
 
 
 @parts("seeds", range(60), deep=range(1500))

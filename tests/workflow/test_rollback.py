@@ -9,6 +9,7 @@ from shutil import rmtree
 import pytest
 from helpers.depth import parts
 from helpers.figures import Tell
+from helpers.plans.deaths import Bomb
 from helpers.plans.end_state import assignments, in_flight, throttles
 from helpers.plans.small_runs import RATE, admin_of, election, move, plan_of
 from helpers.plans.undone import differences, half_full
@@ -62,19 +63,6 @@ def found_by_the_verb(monkeypatch: pytest.MonkeyPatch, admin: SimulatedAdmin) ->
 
     monkeypatch.setattr(verb, "cluster_admin", opened)
     return admin
-
-
-class Bomb:
-    """Kills the process at the n-th boundary it passes, and keeps the names of all."""
-
-    def __init__(self, at: int | None = None) -> None:
-        self.at = at
-        self.passed: list[str] = []
-
-    def __call__(self, name: str) -> None:
-        self.passed.append(name)
-        if len(self.passed) == self.at:
-            raise Killed(name)
 
 
 def run(admin: SimulatedAdmin, plan: Plan) -> None:
