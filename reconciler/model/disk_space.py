@@ -16,8 +16,8 @@ NO_SPACE = "KR849"
 class Space:
     """The part of each disk that may be filled; a `tight` broker keeps it on the way too, and not in the end alone.
 
-    `is_mending`: nothing comes to a disk that is too full already; what has left it is a wish that may fail.
-    `is_sparing`: a disk that is too full already may stay so, as nothing else was found; then nothing comes to it.
+    `is_mending`: a disk is too full already, and nothing comes to it. To relieve it is a wish: where that fails,
+    nothing is told. `is_sparing`: no placement relieves all such disks. They may stay so; nothing comes.
     """
 
     share: Fraction

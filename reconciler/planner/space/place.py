@@ -38,7 +38,11 @@ class Roomy:
     def told(self, desired: DesiredCluster) -> Iterator[Problem]:
         """Yield what disks ask for beside what counts would."""
         at, balance = desired.limits.at.get("diskUse"), desired.balance
-        found = "all placements were searched" if self.is_exact else "those that matter were searched, not all"
+        found = (
+            "all placements were searched"
+            if self.is_exact
+            else "not all placements were searched, only those that matter to full disks"
+        )
         if self.sets is None:
             if self.is_exact:
                 message = f"no placement that keeps the rules keeps limits.diskUse: {found}"
@@ -47,12 +51,13 @@ class Roomy:
         proof, words = self.sets.proof, []
         if self.is_yielding:
             word = "replicas" if not isinstance(balance.replicas, Off) else "topics"
-            words.append(f"balance.{word} stays as near to what is asked for as it lets it")
+            words.append(f"disks do not allow what balance.{word} asks for, and counts are as near to it as they allow")
         if proof.value > proof.lower_bound:
             more = proof.value - proof.lower_bound
-            words.append(f"{size(more) if proof.objective == BYTES else more} more of {proof.objective} are copied")
+            copies = size(more) if proof.objective == BYTES else f"{more} replicas"
+            words.append(f"to keep it, {copies} more are copied than without it")
         if words:
-            message = f"limits.diskUse: {' and '.join(words)} than without that limit; {found}"
+            message = f"limits.diskUse: {'; '.join(words)}; {found}"
             yield Problem("KR848", message, at, Severity.WARNING)
 
 
