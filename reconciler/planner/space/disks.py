@@ -37,12 +37,7 @@ class Disks:
 
         Of a broker with several disks, those that its new replicas, the largest first to where most is free, overfill.
         """
-        table = np.concatenate([held, self.task.fixed], axis=1)
-        is_left = ~is_at(self.task.replicas, table) & (self.lies >= 0)
-        free = self.allowed - self.used
-        np.add.at(free, self.lies[is_left], self.own[is_left])
-        row, seat = np.nonzero((table >= 0) & ~is_at(table, self.task.replicas))
-        columns = table[row, seat]
+        free, row, columns = self._after(held)
         found = {*self.broker[(free < 0) & ~self.is_spared].tolist()}
         for column in np.unique(columns).tolist():
             left = free[(self.broker == column) & self.is_open].tolist()
@@ -56,15 +51,21 @@ class Disks:
 
     def left(self, held: Ints) -> Ints:
         """Return the bytes that are left [brokers] once a table holds; where no disk is watched, without end."""
-        table = np.concatenate([held, self.task.fixed], axis=1)
+        free, row, columns = self._after(held)
         left = np.full(len(self.task.eligible.ids), LARGEST)
         left[self.broker] = 0
-        np.add.at(left, self.broker, self.allowed - self.used)
-        is_left = ~is_at(self.task.replicas, table) & (self.lies >= 0)
-        np.add.at(left, self.broker[self.lies[is_left]], self.own[is_left])
-        row, seat = np.nonzero((table >= 0) & ~is_at(table, self.task.replicas))
-        np.subtract.at(left, table[row, seat], self.task.size[row])
+        np.add.at(left, self.broker, free)
+        np.subtract.at(left, columns, self.task.size[row])
         return left
+
+    def _after(self, held: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return what is free [disks] without the replicas that leave, and the row and broker of each that comes."""
+        table = np.concatenate([held, self.task.fixed], axis=1)
+        is_left = ~is_at(self.task.replicas, table) & (self.lies >= 0)
+        free = self.allowed - self.used
+        np.add.at(free, self.lies[is_left], self.own[is_left])
+        row, seat = np.nonzero((table >= 0) & ~is_at(table, self.task.replicas))
+        return free, row, table[row, seat]
 
 
 def disks_of(task: PlacementTask, observed: Cluster, space: Space) -> Disks:
