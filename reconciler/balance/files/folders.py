@@ -41,9 +41,14 @@ def replaced_folder(out: Path, token: str) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
 
 
+def is_uri(place: str) -> bool:
+    """Return whether that is the URI of a file system, and no path of this machine."""
+    return _URI.match(place) is not None
+
+
 def refuse_uri(out: str) -> None:
     """Raise ReconcilerError for the URI of a file system: taken for a path, its scheme would name a folder here."""
-    if _URI.match(out):
+    if is_uri(out):
         message = f"{out}: is a URI, and results are written to a folder of this machine: name one by its path"
         raise ReconcilerError(message, code=A_URI)
 

@@ -8,7 +8,7 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -132,8 +132,10 @@ class _Wrong(ValueError):
         super().__init__(message)
 
 
-def find_sample_files(paths: Iterable[str]) -> Found:
+def find_sample_files(paths: Iterable[str], *, is_taken: Callable[[Path], bool] = lambda _: False) -> Found:
     """Return every file of samples at and below the paths; a URI is passed on by its name.
+
+    Files that `is_taken` says so of are not looked at.
 
     Raises InvalidInput with one problem for each file that is missing, damaged, or has not the right columns.
     """
@@ -149,6 +151,8 @@ def find_sample_files(paths: Iterable[str]) -> Found:
             problems.append(Problem(NO_FILE, _nothing_there(given)))
         notes.extend(f"{path}: not a kind of file that holds samples; passed over" for path in passed_over)
         for path in found:
+            if is_taken(path):
+                continue
             try:
                 files.setdefault(str(path), _looked_at(path, Path(given).absolute()))
             except _Wrong as wrong:

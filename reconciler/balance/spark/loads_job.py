@@ -58,7 +58,7 @@ def run_loads(spark: SparkSession, task: SampleTask, out: Path, report_text: Cal
         result = measured(partitions, task.bucket_seconds, known)
         try:
             write_parquet(result.loads, folder)
-            clusters = tuple(_cluster(row) for row in result.found.collect())
+            clusters = tuple(cluster_samples(row) for row in result.found.collect())
         finally:
             for table in (*kept, result.clusters):
                 table.unpersist()
@@ -88,7 +88,8 @@ def _partitions(
     return partitions, (partitions,)
 
 
-def _cluster(row: Row) -> ClusterSamples:
+def cluster_samples(row: Row) -> ClusterSamples:
+    """Return a row of `load.Measured.found` as a value."""
     return ClusterSamples(
         cluster=row["cluster"],
         partitions=row["partitions"],
