@@ -1,7 +1,8 @@
-"""Samples of several days, written as files of their days, and lakes that are made of them."""
+"""Samples of several days, written as files, and lakes that are made of them."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -11,42 +12,53 @@ from typing import TYPE_CHECKING
 from helpers.samples.load_oracle import Row
 from helpers.samples.sample_tables import START, write_parquet
 
-from reconciler.balance.files.sample_files import find_sample_files
-from reconciler.balance.model.lake_report import LakeReport
+from reconciler.balance.files.sample_files import Found, find_sample_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from reconciler.balance.files.ledger import Ledger
+    from reconciler.balance.model.lake_report import LakeReport
 
 NOW = datetime(2027, 1, 1, tzinfo=UTC)
-DAY = 86_400
-STEP = 1800
+DAY, STEP = 86_400, 3600
+# One whose rates are measured, without a hole; one as `collect` writes it, in which all is wrong that can be.
+MEASURED, GROWN = "east", "w/e st%"
 
 
-def samples_of_day(day: int, *, seed: int = 0, partitions: int = 3, clusters: Sequence[str] = ("east", "w/e st%")) -> list[Row]:
-    """Return what is measured each half hour of that day, in buckets of a minute, without a hole."""
-    rows = []
-    for cluster in clusters:
-        for partition in range(partitions):
-            random = Random(f"{seed}/{day}/{cluster}/{partition}")
-            for number in range(DAY // STEP):
-                ts = START + day * DAY + number * STEP
-                seconds = ts - START
-                row = Row(ts, cluster, "t.o", partition, random.lognormvariate(8, 1), random.lognormvariate(7, 1))
-                row.messages_in = random.lognormvariate(3, 1)
-                row.size_bytes = 1000 + seconds * (partition + 1) + random.randrange(50)
-                row.end_offset = seconds * (partition + 2)
-                rows.append(row)
-    return rows
+def day_of(day: int) -> list[Row]:
+    """Return the samples of both clusters of that day."""
+    return [*measured(day), *grown(day)]
 
 
-def without_rates(rows: Iterable[Row]) -> list[Row]:
-    """Return the same as `collect` writes them: sizes and end offsets."""
+def measured(day: int, *, partitions: int = 2) -> list[Row]:
+    """Return one sample an hour of each partition, with all rates."""
     return [
-        Row(row.ts, row.cluster, row.topic, row.partition, size_bytes=row.size_bytes, end_offset=row.end_offset)
-        for row in rows
+        _sample(Random(f"{day}/{number}/{each}"), day, number, each)
+        for each in range(partitions)
+        for number in range(DAY // STEP)
     ]
+
+
+def _sample(random: Random, day: int, number: int, partition: int) -> Row:
+    seconds = day * DAY + number * STEP
+    size, offset = seconds * (partition + 1) + random.randrange(50), seconds * (partition + 2)
+    rates = (random.lognormvariate(8, 1), random.lognormvariate(7, 1), random.lognormvariate(3, 1))
+    return Row(START + seconds, MEASURED, "t.o", partition, *rates, size, offset)
+
+
+def grown(day: int) -> list[Row]:
+    """Return sizes and end offsets alone; some twice, some broken, some of no partition, one of no time."""
+    random = Random(f"grown {day}")
+    rows = [
+        Row(row.ts, GROWN, "t.o", row.partition, size_bytes=row.size_bytes, end_offset=row.end_offset)
+        for row in measured(day)
+    ]
+    for row in random.sample(rows, 6):
+        row.end_offset = random.choice((None, 3, -1))
+    twice = [replace(row, size_bytes=17) for row in random.sample(rows, 3)]
+    strange = Row(START + day * DAY + 5, GROWN, None, 1, 5.0), Row(START + day * DAY + 9, GROWN, "t.o", 1, float("nan"))
+    return [*rows, *twice, *strange, Row(None, GROWN, "t.o", 1, 5.0), Row(START + day * DAY, None, "t.o", 1, 5.0)]
 
 
 def write_file(folder: Path, name: str, rows: Sequence[Row], *, written: int) -> Path:
@@ -56,9 +68,9 @@ def write_file(folder: Path, name: str, rows: Sequence[Row], *, written: int) ->
     return path
 
 
-def write_day(folder: Path, day: int, rows: Sequence[Row]) -> Path:
+def write_day(folder: Path, day: int) -> Path:
     """Write a day's samples into a file that was written when the day was over."""
-    return write_file(folder, f"day-{day:02d}.parquet", rows, written=(day + 1) * DAY)
+    return write_file(folder, f"day {day}.parquet", day_of(day), written=(day + 1) * DAY)
 
 
 def bring(
@@ -67,29 +79,29 @@ def bring(
     """Bring the lake up to date with these files and folders, or with nothing new."""
     from reconciler.balance.spark.lake import LakeTask, update
 
-    find: Callable[..., object] | None = partial(_find, samples) if samples else None
-    return update(spark, LakeTask(str(place), NOW, bucket_seconds, cluster, find))  # type: ignore[arg-type]
+    find = partial(_find, samples) if samples else None
+    return update(spark, LakeTask(str(place), NOW, bucket_seconds, cluster, find))
 
 
-def _find(samples: Iterable[Path], is_taken: Callable[[Path], bool]) -> object:
+def _find(samples: Iterable[Path], is_taken: Callable[[Path], bool]) -> Found:
     return find_sample_files(map(str, samples), is_taken=is_taken)
 
 
-def contents(place: Path, *tables: str) -> dict[str, list[bytes]]:
-    """Return the bytes of the Parquet files in each folder of these tables, whatever their names."""
+def contents(place: Path) -> dict[str, list[bytes]]:
+    """Return the bytes of the files in each folder of silver and gold, whatever the files' names; none is left over."""
     found: dict[str, list[bytes]] = {}
-    for table in tables or ("silver", "gold"):
-        for path in sorted((place / table).rglob("*.parquet")):
-            folder = str(path.parent.relative_to(place))
-            assert not any(part[0] in "._" for part in Path(folder).parts), path
-            found.setdefault(folder, []).append(path.read_bytes())
+    for path in _parquet(place):
+        folder = path.parent.relative_to(place)
+        assert not any(part[0] in "._" for part in folder.parts), path
+        found.setdefault(str(folder), []).append(path.read_bytes())
     return found
 
 
-def files_of(place: Path) -> dict[str, int]:
-    """Return every Parquet file of silver and gold, with the time of its last change."""
-    return {
-        str(path.relative_to(place)): path.stat().st_mtime_ns
-        for table in ("silver", "gold")
-        for path in (place / table).rglob("*.parquet")
-    }
+def times(place: Path) -> dict[str, int]:
+    """Return every file of silver and gold, with the time of its last change."""
+    return {str(path.relative_to(place)): path.stat().st_mtime_ns for path in _parquet(place)}
+
+
+def _parquet(place: Path) -> Iterator[Path]:
+    for table in ("silver", "gold"):
+        yield from sorted((place / table).rglob("*.parquet"))

@@ -15,5 +15,6 @@ def test_smoke(spark: "SparkSession", tmp_path: Path) -> None:
     _, report = bring(spark, tmp_path / "whole", tmp_path / "in")
     print(report)
     import subprocess
+
     print(subprocess.run(["find", str(tmp_path)], capture_output=True, text=True).stdout)
     assert contents(tmp_path / "daily") == contents(tmp_path / "whole")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.balance.cli.spark_job import spark_job
+from reconciler.balance.cli.spark_job import DAYS_HELP, MOST_DAYS, is_bucket_given, spark_job
 from reconciler.command.exits import Exit
 from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell, write
@@ -38,6 +38,10 @@ HEADROOM_HELP = (
 @option("--samples", metavar="PATH...", multiple=True, help="Files or folders, as loads reads.")
 @click.argument("more", metavar="", nargs=-1)
 @option("--loads", metavar="DIR", help="What loads wrote: averages and peaks, no percentiles.")
+@option("--lake", metavar="DIR", help="What loads --lake keeps: figures of its days, as of samples.")
+@option(
+    "--days", type=click.IntRange(1, 3660), default=MOST_DAYS, show_default=True, show_envvar=True, help=DAYS_HELP
+)  # fmt: skip
 @option("--plan", metavar="FILE", multiple=True, help=PLAN_HELP)
 @option("--out", metavar="DIR", help="Write the tables there too, as Parquet, all topics in.")
 @option("--headroom", metavar="SHARE", type=SHARE, help=HEADROOM_HELP)
@@ -49,6 +53,8 @@ def command(
     plan: tuple[str, ...],
     *,
     loads: str | None,
+    lake: str | None,
+    days: int,
     out: str | None,
     headroom: float | None,
     network: int | None,
@@ -59,18 +65,22 @@ def command(
     before and after it. --cluster '*' compares all clusters of the root, or with --state DIR those of which that folder
     holds a snapshot, NAME.json.
     """
-    if bool(job.samples) == (loads is not None):
-        raise click.UsageError("name what was measured: either --samples PATH... or --loads DIR.")
+    if [bool(job.samples), loads is not None, lake is not None].count(True) != 1:
+        raise click.UsageError("name what was measured: one of --samples PATH..., --loads DIR and --lake DIR.")
     if (loads or headroom is None) and (headroom or network):
-        raise click.UsageError("--headroom tells hours of the week, so it needs --samples; --network belongs to it.")
+        raise click.UsageError(
+            "--headroom tells hours of the week, so it needs --samples or --lake; --network belongs to it."
+        )
     from reconciler.balance.model.balance_report import Headroom
     from reconciler.balance.workflow.balance import make_balance
+    from reconciler.balance.workflow.lake import LakeDays
     from reconciler.command.progress import reading
     from reconciler.render.as_text import problems
 
     with reading() as progress:
         left = Headroom(headroom, network) if headroom is not None else None
-        report = make_balance(asked.inputs, job, loads=loads, plans=plan, out=out, headroom=left, progress=progress)
+        measured = loads if lake is None else LakeDays(lake, days, job.bucket_seconds if is_bucket_given() else None)
+        report = make_balance(asked.inputs, job, loads=measured, plans=plan, out=out, headroom=left, progress=progress)
     _show(report, asked)
     warnings = [*report.warnings, *(warning for cluster in report.clusters for warning in cluster.warnings)]
     if warnings:

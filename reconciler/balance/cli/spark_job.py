@@ -7,10 +7,18 @@ from functools import wraps
 from typing import TypeVar
 
 import click
+from click.core import ParameterSource
 
 from reconciler.command.values import DURATION
 
 Result = TypeVar("Result")
+DAYS_HELP = "With --lake: of its last so many days."
+MOST_DAYS = 31
+
+
+def is_bucket_given() -> bool:
+    """Return whether --bucket was named; a lake has its own length."""
+    return click.get_current_context().get_parameter_source("bucket") is not ParameterSource.DEFAULT
 
 
 def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:

@@ -1,8 +1,8 @@
 """Keeps what a lake has taken and made, as lines of JSON, and says which of its days have to be made anew.
 
-A day of silver and gold is a pure function of the files whose samples lie in it, or in the last hours of the day before
-it. What it was made from is kept as a fingerprint of these files: where the fingerprint is another one, or none, the day
-is to be made. So a run that dies leaves nothing to put right but days that the next one finds by themselves.
+A day of silver and gold is a pure function of the files whose samples lie in it, or in the last hours of the day
+before. What it was made from is kept as a fingerprint of these files: where the fingerprint is another one, or none, the
+day is to be made. So a run that dies leaves nothing to put right but days, which the next one finds by themselves.
 """
 
 import fcntl
@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import date, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reconciler.model.problem import ReconcilerError
 
@@ -160,7 +160,7 @@ class Ledger:
         """Return the ledger as lines of JSON; the first one says how many follow."""
         lines = [json.dumps(["file", *_of_file(self.files[path])]) for path in sorted(self.files)]
         lines += [json.dumps(["replaced", *each]) for each in sorted(self.replaced)]
-        lines += [json.dumps(["made", *day, self.made[day]]) for day in sorted(self.made, key=lambda day: day.order)]
+        lines += [json.dumps(["made", self.made[day], *day]) for day in sorted(self.made, key=lambda day: day.order)]
         head = [_FORM, self.number, self.takings, self.bucket_seconds, len(lines)]
         return "\n".join([json.dumps(["ledger", *head]), *lines])
 
@@ -171,38 +171,26 @@ def ledger_of(text: str) -> Ledger | None:
     if not lines or lines[0][0] != "ledger" or lines[0][5] != len(lines) - 1:
         return None
     _, _, number, takings, bucket_seconds, _ = lines[0]
-    of: defaultdict[str, list[list[object]]] = defaultdict(list)
-    for kind, *values in lines[1:]:
-        of[kind].append(values)
-    files = [_file_of(*values) for values in of["file"]]  # type: ignore[arg-type]
+    files = (_file_of(*values) for kind, *values in lines if kind == "file")
+    replaced = ((taking, source) for kind, taking, source, *_ in lines if kind == "replaced")
     return Ledger(
         number,
         takings,
         bucket_seconds,
         {file.path: file for file in files},
-        frozenset((taking, source) for taking, source in of["replaced"]),  # type: ignore[misc]
-        {Day(cluster, each): fingerprint for cluster, each, fingerprint in of["made"]},  # type: ignore[arg-type, misc]
+        frozenset(replaced),
+        {Day(*day): fingerprint for kind, fingerprint, *day in lines if kind == "made"},
     )
 
 
-def _of_file(file: TakenFile) -> Iterator[object]:
-    yield from (file.path, file.version.size, file.version.modified, file.version.named, file.taking, file.source)
-    yield file.days
-    yield file.evenings
+def _of_file(file: TakenFile) -> tuple[object, ...]:
+    version = (file.version.size, file.version.modified, file.version.named)
+    return file.path, version, file.taking, file.source, file.days, file.evenings
 
 
-def _file_of(
-    path: str,
-    size: int,
-    modified: int,
-    named: str | None,
-    taking: int,
-    source: str,
-    days: list[list[str | None]],
-    evenings: list[list[str | None]],
-) -> TakenFile:
-    each = (tuple(Day(*day) for day in some) for some in (days, evenings))
-    return TakenFile(path, Version(size, modified, named), taking, source, *each)
+def _file_of(path: str, version: Any, taking: int, source: str, *days: Any) -> TakenFile:
+    whole, evenings = (tuple(Day(*day) for day in each) for each in days)
+    return TakenFile(path, Version(*version), taking, source, whole, evenings)
 
 
 def refuse_no_lake(folder: Path) -> None:

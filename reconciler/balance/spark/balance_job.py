@@ -18,6 +18,7 @@ from reconciler.balance.files.folders import TABLES_MARK, replaced_folder
 from reconciler.balance.model.balance_report import Headroom
 from reconciler.balance.spark.buckets import (
     alone,
+    as_rows,
     beside_others,
     bucketed,
     carried,
@@ -30,8 +31,9 @@ from reconciler.balance.spark.buckets import (
 from reconciler.balance.spark.collected import Found, collected
 from reconciler.balance.spark.figures import figures, rates_of_loads
 from reconciler.balance.spark.growth import with_bytes_grown
+from reconciler.balance.spark.lake import DaysOfLake, Window
 from reconciler.balance.spark.loads_job import SampleTask
-from reconciler.balance.spark.normalise import cleaned, normalised
+from reconciler.balance.spark.normalise import MARKED, cleaned, normalised
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, counts, moved, replicas
 from reconciler.balance.spark.schemas import LOADS
 from reconciler.balance.spark.session import read_parquet, spark_errors, write_parquet
@@ -50,8 +52,8 @@ class BalanceTask:
     partitions: ArrowTable
     places: ArrowTable
     brokers: ArrowTable
-    measured: SampleTask | str
-    """Samples, or the absolute path of a folder of loads."""
+    measured: SampleTask | DaysOfLake | str
+    """Samples, the days of a lake, or the absolute path of a folder of loads."""
     out: Path | None = None
     """The folder that the tables are written to, if any."""
     has_plan: bool = False
@@ -130,12 +132,22 @@ def rows_of_buckets(spark: SparkSession, task: SampleTask) -> DataFrame:
     return beside_others(with_bytes_grown(in_order))
 
 
+def rows_of_window(spark: SparkSession, window: Window) -> DataFrame:
+    """Return the days of a lake as rows of one partition and bucket each (`buckets.as_rows`)."""
+    buckets = window.rows(spark).withColumn("bucket", F.unix_micros("ts"))
+    return as_rows(buckets.select(*PARTITION, "bucket", "bytes_in", "bytes_out", "size_bytes"), F.lit(col=True))
+
+
 @contextmanager
 def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance]:
     assigned = assignments(spark, task.partitions, task.places, task.brokers, has_plan=task.has_plan)
     measured = task.measured
     if isinstance(measured, str):
         with balance_of_loads(assigned, loads_of(spark, measured)) as balance:
+            yield balance
+        return
+    if isinstance(measured, DaysOfLake):
+        with _balance_of_lake(spark, assigned, measured, task) as balance:
             yield balance
         return
     unsorted = rows_of_samples(spark, measured)
@@ -150,6 +162,21 @@ def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance
         headroom=task.headroom,
     ) as balance:
         yield balance
+
+
+@contextmanager
+def _balance_of_lake(
+    spark: SparkSession, assigned: Assignments, lake: DaysOfLake, task: BalanceTask
+) -> Iterator[Balance]:
+    window = lake.window(spark)
+    broken = [*window.defects(spark).values()]
+    marked = {rule: sum(each.get(rule, 0) for each in broken) for rule in MARKED}
+    rows = rows_of_window(spark, window)
+    sizes, headroom = task.has_all_sizes, task.headroom
+    with balance_of_samples(assigned, rows, window.bucket_seconds, has_all_sizes=sizes, headroom=headroom) as balance:
+        if balance.told is not None:
+            told = replace(balance.told, defects={**balance.told.defects, **marked})
+            yield replace(balance, told=told)
 
 
 @contextmanager

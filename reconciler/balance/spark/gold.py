@@ -1,7 +1,7 @@
 """Makes gold of silver: the loads of each day, what was wrong with its samples, and the loads of a window of days.
 
     DIR/gold/loads/cluster=prod-eu/date=2026-11-21/part-….parquet    a row a partition, sorted by topic and partition
-    DIR/gold/report/cluster=prod-eu/date=2026-11-21/part-….parquet   one row: each rule's count, coverage, busiest bucket
+    DIR/gold/report/cluster=prod-eu/date=2026-11-21/part-….parquet   one row: each rule's count, coverage
 
 The definitions are those of `load`, asked of the rows of silver: within a day, which is taken for a cluster of its own,
 or over all days of a window.

@@ -1,6 +1,6 @@
 """Brings a lake up to date: takes what it has not taken, makes the days that this changes; reads a window of its days.
 
-    ledger -> bronze (new files) -> ledger -> silver, gold (days whose samples are others than they were made from) -> ledger
+    ledger -> bronze, of new files -> ledger -> silver, gold, of days that were made from other samples -> ledger
 
 What each step leaves is whole before the next one begins, and says what is left to do. A run that dies anywhere is
 followed by one that takes and makes what is missing, and ends where an undisturbed run ends.
@@ -80,6 +80,21 @@ class Window:
     def defects(self, spark: SparkSession) -> Mapping[str | None, Mapping[Rule, int]]:
         """Return how many samples of these days broke each rule, by cluster."""
         return defects_of(spark, _table(self.place, "gold/report"), self.days)
+
+
+@dataclass(frozen=True, slots=True)
+class DaysOfLake:
+    """The last so many days of a lake, to be read."""
+
+    lake: LakeTask
+    count: int
+    only: str | None = None
+    """The cluster whose days are read; None: all."""
+
+    def window(self, spark: SparkSession) -> Window:
+        """Return the days, once those are made that an earlier run left undone."""
+        ledger, _ = update(spark, self.lake)
+        return window_of(ledger, self.lake.place, self.only, self.count)
 
 
 def update(spark: SparkSession, task: LakeTask) -> tuple[Ledger, LakeReport]:
@@ -169,9 +184,9 @@ def _with_new_files(spark: SparkSession, task: LakeTask, ledger: Ledger) -> tupl
     beside = ledger.beside(file.path for file in new.files)
     if beside:
         new = task.find(lambda path: str(path) not in beside and _is_taken(ledger, path, task.cluster))
-    replicas = [file for file in new.files if file.has_replicas]
+    replicas = [file.path for file in new.files if file.has_replicas]
     files = [file for file in new.files if not file.has_replicas]
-    notes = (*new.notes, *(f"{file.path}: holds replicas, which a lake does not take; passed over" for file in replicas))
+    notes = (*new.notes, *(f"{path}: holds replicas, which a lake does not take; passed over" for path in replicas))
     if not files:
         return ledger, 0, notes
     versions = {file.path: _version(file, task.cluster) for file in files}

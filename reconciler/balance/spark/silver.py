@@ -3,9 +3,9 @@
     DIR/silver/cluster=prod-eu/date=2026-11-21/part-….parquet      sorted by topic, partition, ts
 
 A day follows from its own samples and from those of the last hours before it, which only tell what grew since. So a
-cluster's day is taken for a cluster of its own: all that is asked of samples beside each other, in `normalise`, `growth`
-and `load`, is then asked within that day, of all days at once. Neither the order in which samples came, nor the number
-of runs that brought them, can show.
+cluster's day is taken for a cluster of its own: all that is asked of samples beside each other, in `normalise`,
+`growth` and `load`, is then asked within that day, of all days at once. Neither the order in which samples came, nor
+the number of runs that brought them, can show.
 """
 
 from collections.abc import Sequence
@@ -122,7 +122,8 @@ def _silver(buckets: DataFrame) -> DataFrame:
             for rule in MARKED
         )
     )
-    defects = F.when(F.greatest(*(F.col(rule.value) for rule in MARKED)) > 0, F.map_from_entries(F.array_compact(broken)))
+    is_any = F.greatest(*(F.col(rule.value) for rule in MARKED)) > 0
+    defects = F.when(is_any, F.map_from_entries(F.array_compact(broken)))
     return (
         buckets.withColumns(
             {

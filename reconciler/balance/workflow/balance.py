@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Headroom, Level, LoadRow
+from reconciler.balance.workflow.lake import LakeDays
 from reconciler.balance.workflow.loads import SparkJob
 from reconciler.balance.workflow.sides import ObservedCluster, observed_clusters, sides_of
 from reconciler.model.cluster import Broker
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from reconciler.balance.files.assignment_table import Side
     from reconciler.balance.spark.balance_job import BalanceTask
     from reconciler.balance.spark.collected import Found
+    from reconciler.balance.spark.lake import DaysOfLake
     from reconciler.balance.spark.loads_job import SampleTask
 
 NO_MEASURES = "KR261"
@@ -31,7 +33,7 @@ def make_balance(
     inputs: Inputs,
     job: SparkJob,
     *,
-    loads: str | None = None,
+    loads: "str | LakeDays | None" = None,
     plans: Sequence[str] = (),
     out: str | None = None,
     headroom: Headroom | None = None,
@@ -39,8 +41,8 @@ def make_balance(
 ) -> BalanceReport:
     """Return the balance of the cluster that is named, or with `*` of every cluster of the root that answers.
 
-    Rates are those of the job's samples or, with a folder of `loads`, of these. Each of the `plans` is compared with
-    its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much.
+    Rates are those of the job's samples or, with a folder of `loads` or the days of a lake, of these. Each of the
+    `plans` is compared with its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much.
     With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before
     Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
@@ -66,21 +68,27 @@ def make_balance(
         found, defects = run_balance(spark, task)
     brokers = brokers_of(sides)
     clusters = tuple(
-        _cluster(one, found[one.name], brokers[one.name], from_samples=loads is None)
+        _cluster(one, found[one.name], brokers[one.name], from_samples=not isinstance(loads, str))
         for one in sorted(observed, key=lambda one: one.name)
     )
     return BalanceReport(
-        source=loads if loads is not None else ", ".join(job.samples),
-        from_samples=loads is None,
+        source=_source(job, loads),
+        from_samples=not isinstance(loads, str),
         clusters=clusters,
         defects=defects,
         warnings=(*unread, *told),
     )
 
 
+def _source(job: SparkJob, loads: str | LakeDays | None) -> str:
+    if isinstance(loads, LakeDays):
+        return loads.lake
+    return loads if loads is not None else ", ".join(job.samples)
+
+
 def _task(
     job: SparkJob,
-    loads: str | None,
+    loads: str | LakeDays | None,
     out: str | None,
     observed: Sequence[ObservedCluster],
     sides: "Sequence[Side]",
@@ -108,15 +116,17 @@ def _task(
 
 
 def _measured(
-    job: SparkJob, loads: str | None, observed: Sequence[ObservedCluster]
-) -> "tuple[SampleTask | str, tuple[Problem, ...]]":
+    job: SparkJob, loads: str | LakeDays | None, observed: Sequence[ObservedCluster]
+) -> "tuple[SampleTask | DaysOfLake | str, tuple[Problem, ...]]":
+    only = observed[0].name if len(observed) == 1 else None
+    if isinstance(loads, LakeDays):
+        return loads.task(job, only), ()
     if loads is not None:
         return str(Path(loads).absolute()), _check_loads(loads, observed)
     from reconciler.balance.files.sample_files import find_sample_files
     from reconciler.balance.spark.loads_job import SampleTask
 
     found = find_sample_files(job.samples)
-    only = observed[0].name if len(observed) == 1 else None
     notes = tuple(_warning(NOT_USED, note) for note in found.notes)
     return SampleTask(found.files, job.bucket_seconds, job.now, only), notes
 
