@@ -47,15 +47,13 @@ LOADS_OF_DAY = StructType(
 )
 
 
-def make_gold(silver: DataFrame, loads: str, report: str, bucket_seconds: int) -> tuple[Day, ...]:
-    """Write the gold of all days that these rows of silver are of; return those without any load."""
+def make_gold(silver: DataFrame, loads: str, report: str, bucket_seconds: int) -> None:
+    """Write the gold of all days that these rows of silver are of."""
     partitions = partitions_of_rows(silver.transform(with_day_as_cluster)).persist(StorageLevel.DISK_ONLY)
     result = measured(partitions, bucket_seconds)
     try:
         write_days(result.loads.transform(with_day).select(*LOADS_OF_DAY.fieldNames()), loads, ("topic", "partition"))
-        told = result.found.transform(_report)
-        write_days(told, report, ("partitions",))
-        return tuple(Day(*row) for row in told.where(F.col("partitions") == 0).select("cluster", "date").collect())
+        write_days(result.found.transform(_report), report, ("partitions",))
     finally:
         for table in (partitions, result.clusters):
             table.unpersist()
@@ -78,6 +76,12 @@ def partitions_of_rows(silver: DataFrame) -> DataFrame:
     rows = silver.withColumns(columns).drop("ts", "date", "defects")
     newest_first = rows.repartition(HASH).sortWithinPartitions(*GROUP, "bucket_back")
     return newest_first.transform(partitions_of_buckets)
+
+
+def days_without_loads(spark: SparkSession, report: str, days: Sequence[Day]) -> tuple[Day, ...]:
+    """Return those of these days on which no partition has a sample that counts."""
+    none = read_days(spark, report, days, REPORT).where(F.col("partitions") == 0)
+    return tuple(Day(*row) for row in none.select("cluster", "date").collect())
 
 
 def defects_of(spark: SparkSession, report: str, days: Sequence[Day]) -> Mapping[str | None, Mapping[Rule, int]]:

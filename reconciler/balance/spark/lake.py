@@ -33,7 +33,15 @@ from reconciler.balance.files.sample_files import Found, SampleFile
 from reconciler.balance.model.lake_report import LakeReport, MadeDay
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
 from reconciler.balance.spark.bronze import bronze_of, path_of, source_of, take
-from reconciler.balance.spark.gold import LOADS_OF_DAY, REPORT, defects_of, loads_of_rows, make_gold, silver_rows
+from reconciler.balance.spark.gold import (
+    LOADS_OF_DAY,
+    REPORT,
+    days_without_loads,
+    defects_of,
+    loads_of_rows,
+    make_gold,
+    silver_rows,
+)
 from reconciler.balance.spark.loads_job import cluster_samples
 from reconciler.balance.spark.normalise import MARKED
 from reconciler.balance.spark.session import as_hadoop, spark_errors, write_parquet
@@ -224,8 +232,8 @@ def _with_all_days(spark: SparkSession, place: str, ledger: Ledger) -> tuple[Led
     if pending:
         samples = bronze_of(spark, _table(place, "bronze"), ledger, pending)
         write_days(silver_of(samples, pending, bucket_seconds), silver, ("topic", "partition", "ts"))
-        without_loads = make_gold(silver_rows(spark, silver, pending), loads, report, bucket_seconds)
-        for day in without_loads:
+        make_gold(silver_rows(spark, silver, pending), loads, report, bucket_seconds)
+        for day in days_without_loads(spark, report, pending):
             empty_day(spark, loads, day, LOADS_OF_DAY)
     for day in gone:
         for table, schema in schemas.items():
