@@ -44,33 +44,38 @@ def _sample(random: Random, day: int, number: int, partition: int) -> Row:
     seconds = day * DAY + number * STEP
     size, offset = seconds * (partition + 1) + random.randrange(50), seconds * (partition + 2)
     rates = (random.lognormvariate(8, 1), random.lognormvariate(7, 1), random.lognormvariate(3, 1))
-    return Row(START + seconds, MEASURED, "t.o", partition, *rates, size, offset)
+    return Row(START + seconds, MEASURED, "t.o", partition, *rates, size, offset, (day + 1) * DAY)
 
 
 def grown(day: int) -> list[Row]:
     """Return sizes and end offsets alone; some twice, some broken, some of no partition, one of no time."""
     random = Random(f"grown {day}")
-    rows = [
-        Row(row.ts, GROWN, "t.o", row.partition, size_bytes=row.size_bytes, end_offset=row.end_offset)
-        for row in measured(day)
-    ]
+    rows = [replace(row, cluster=GROWN, bytes_in=None, bytes_out=None, messages_in=None) for row in measured(day)]
     for row in random.sample(rows, 6):
         row.end_offset = random.choice((None, 3, -1))
     twice = [replace(row, size_bytes=17) for row in random.sample(rows, 3)]
-    strange = Row(START + day * DAY + 5, GROWN, None, 1, 5.0), Row(START + day * DAY + 9, GROWN, "t.o", 1, float("nan"))
-    return [*rows, *twice, *strange, Row(None, GROWN, "t.o", 1, 5.0), Row(START + day * DAY, None, "t.o", 1, 5.0)]
+    first = rows[0]
+    assert first.ts is not None
+    strange = replace(first, ts=first.ts + 5, topic=None), replace(first, ts=first.ts + 9, bytes_in=float("nan"))
+    return [*rows, *twice, *strange, replace(first, ts=None), replace(first, cluster=None)]
 
 
-def write_file(folder: Path, name: str, rows: Sequence[Row], *, written: int) -> Path:
-    """Write these samples into a file that was last modified so many seconds after the start."""
+def late(day: int) -> list[Row]:
+    """Return samples of the middle of that day, of a partition of its own, that are written days later."""
+    rows = (row for row in measured(day) if row.partition == 1)
+    return [replace(row, partition=2, written=9 * DAY) for row in rows if row.ts and 8 <= row.ts % DAY / 3600 < 12]
+
+
+def write_file(folder: Path, name: str, rows: Sequence[Row]) -> Path:
+    """Write these samples into a file that was last modified when they say that it was written."""
     path = write_parquet(folder / name, rows)
-    os.utime(path, (START + written, START + written))
+    os.utime(path, (START + rows[0].written, START + rows[0].written))
     return path
 
 
 def write_day(folder: Path, day: int) -> Path:
     """Write a day's samples into a file that was written when the day was over."""
-    return write_file(folder, f"day {day}.parquet", day_of(day), written=(day + 1) * DAY)
+    return write_file(folder, f"day {day}.parquet", day_of(day))
 
 
 def bring(

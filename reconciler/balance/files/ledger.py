@@ -1,8 +1,8 @@
 """Keeps what a lake has taken and made, as lines of JSON, and says which of its days have to be made anew.
 
 A day of silver and gold is a pure function of the files whose samples lie in it, or in the last hours of the day
-before. What it was made from is kept as a fingerprint of these files: where the fingerprint is another one, or none, the
-day is to be made. So a run that dies leaves nothing to put right but days, which the next one finds by themselves.
+before. What it was made from is kept as a fingerprint of these files: where the fingerprint is another one, or none,
+the day is to be made. So a run that dies leaves nothing to put right but days, which the next one finds by themselves.
 """
 
 import fcntl
@@ -88,7 +88,7 @@ class Ledger:
     replaced: frozenset[tuple[int, str]] = frozenset()
     """Takings and sources whose rows no longer count: their file was taken anew."""
     made: Mapping[Day, str] = field(default_factory=dict)
-    """The days of silver and gold, and the fingerprint of what each was made from."""
+    """The days that silver and gold have whole, and the fingerprint of what each was made from."""
 
     @cached_property
     def wanted(self) -> Mapping[Day, str]:
@@ -137,7 +137,10 @@ class Ledger:
         left = self.beside(taken)
         replaced = {(self.files[path].taking, self.files[path].source) for path in left}
         kept = {path: file for path, file in self.files.items() if path not in left}
-        return replace(self, takings=self.takings + 1, files=kept | taken, replaced=self.replaced | replaced)
+        new = replace(self, takings=self.takings + 1, files=kept | taken, replaced=self.replaced | replaced)
+        # What a run that dies has begun to write over is due, even if the files should be again what they were.
+        wanted = new.wanted
+        return replace(new, made={day: each for day, each in self.made.items() if wanted.get(day, each) == each})
 
     def with_all_made(self) -> "Ledger":
         """Return the ledger once every day is made."""

@@ -11,7 +11,6 @@ future, have no date.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import reduce
 from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -25,6 +24,7 @@ from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.normalise import MARKED, MARKS, MICROS, MICROS_PER_DAY, has, mark, marks
 from reconciler.balance.spark.schemas import SAMPLES
 from reconciler.balance.spark.sources import read_samples
+from reconciler.balance.spark.spellings import any_of, united
 
 # How far a day looks back into the one before, so that its first rates from growth are known.
 LOOK_BACK_SECONDS = 7200
@@ -97,7 +97,7 @@ def bronze_of(spark: SparkSession, bronze: str, ledger: Ledger, days: Iterable[D
     numbers = {number for number, _ in folders}
     replaced = sorted((number, source) for number, source in ledger.replaced if number in numbers)
     if replaced:
-        rows = rows.where(~reduce(Column.__or__, map(_is_of, replaced)))
+        rows = rows.where(~any_of(*map(_is_of, replaced)))
     names = {rule: F.array_contains(_DEFECTS, rule.value) for rule in MARKED}
     found = F.when(F.col(_DEFECTS).isNull(), 0).otherwise(marks(*(mark(rule, holds) for rule, holds in names.items())))
     return rows.select(*SAMPLES.fieldNames(), "written_at", found.alias(MARKS), "date")
@@ -142,7 +142,7 @@ def _together(spark: SparkSession, files: Sequence[SampleFile], cluster: str | N
         if some:
             source = F.lit(_TOGETHER) if name == _TOGETHER else F.input_file_name()
             tables.append(read_samples(spark, some, cluster=named).withColumn(_SOURCE, source))
-    whole = reduce(DataFrame.unionByName, tables)
+    whole = united(tables)
     return whole if cluster is None else whole.withColumn("cluster", F.coalesce("cluster", F.lit(cluster)))
 
 

@@ -30,6 +30,7 @@ from reconciler.balance.spark.growth import with_growth
 from reconciler.balance.spark.load import buckets_of
 from reconciler.balance.spark.normalise import MARKED, MICROS_PER_DAY, normalised
 from reconciler.balance.spark.schemas import RATES
+from reconciler.balance.spark.spellings import tried
 
 SILVER = StructType(
     [
@@ -59,7 +60,7 @@ _NO_DATE = " " * 10
 def silver_of(samples: DataFrame, days: Sequence[Day], bucket_seconds: int) -> DataFrame:
     """Return the silver of these days, of samples of bronze (`bronze.bronze_of`)."""
     wanted = [day_name(day) for day in days]
-    day_before = F.date_add(F.expr("try_cast(date AS date)"), 1).cast("string")
+    day_before = F.date_add(tried("date", "date"), 1).cast("string")
     each = F.when(is_evening(), F.array("date", day_before)).otherwise(F.array("date"))
     by_day = samples.withColumn("date", F.explode(each)).transform(with_day_as_cluster)
     of_days = by_day.where(F.coalesce("cluster", F.lit(_NO_DATE)).isin(wanted)).drop("date")
@@ -109,7 +110,7 @@ def empty_day(spark: SparkSession, place: str, day: Day, schema: StructType) -> 
 
 def _is_of_the_day() -> Column:
     """Return whether a sample is not from the evening before, or has no time."""
-    starts = F.unix_date(F.expr(f"try_cast(substring(cluster, 1, {len(_NO_DATE)}) AS date)"))
+    starts = F.unix_date(tried(f"substring(cluster, 1, {len(_NO_DATE)})", "date"))
     is_before = -F.col("moment_back") < starts.cast("long") * F.lit(MICROS_PER_DAY)
     return ~F.coalesce(is_before, F.lit(col=False))
 

@@ -42,9 +42,9 @@ def make_balance(
     """Return the balance of the cluster that is named, or with `*` of every cluster of the root that answers.
 
     Rates are those of the job's samples or, with a folder of `loads` or the days of a lake, of these. Each of the
-    `plans` is compared with its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much.
-    With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before
-    Spark starts.
+    `plans` is compared with its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so
+    much. With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before Spark
+    starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
     """
     from reconciler.balance.spark.session import refuse_connect, require_spark, spark_session
