@@ -23,12 +23,14 @@ from balance.lakes import (
     write_day,
     write_file,
 )
+from balance.clusters import assigned
 from helpers.samples import load_oracle
 from helpers.samples.load_oracle import Expected, Row
 from helpers.samples.sample_tables import START
 
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import LoadReport
+from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 from reconciler.render.as_json import document
 
 if TYPE_CHECKING:
@@ -75,7 +77,7 @@ def test_runs_that_die_late_data_and_a_file_that_changes_end_where_one_whole_run
 ) -> None:
     folder, place = tmp_path / "in", tmp_path / "lake"
     write_file(folder, "day 0.parquet", [row for row in day_of(0) if row.partition != 1])
-    for day, (name, after) in enumerate((("_written", 1), ("write_days", 1), ("_written", 1))):
+    for day, (name, after) in enumerate((("_written", 1), ("make_gold", 0), ("_written", 1))):
         if day:
             write_day(folder, day)
         with monkeypatch.context() as planted:
@@ -193,6 +195,32 @@ def test_loads_of_all_days_are_those_of_one_job_over_the_samples(
     assert _told(found) == _told(expected)
     few = window_of(ledger, str(place), None, 2)
     assert {day.date for day in few.days} == {_date(1), _date(2)}
+
+
+def test_a_balance_of_all_days_is_that_of_the_samples(
+    spark: "SparkSession", whole: "tuple[Path, Ledger]", tmp_path: Path
+) -> None:
+    from reconciler.balance.spark.balance_job import balance_of_samples, rows_of_samples, rows_of_window
+    from reconciler.balance.spark.lake import window_of
+    from reconciler.balance.spark.loads_job import SampleTask
+
+    rows = [row for day in range(DAYS) for row in measured(day)] + late(LATE_DAY)
+    files = find_sample_files([str(write_file(tmp_path, "all.parquet", rows))]).files
+    partitions = tuple(Partition(number, 1 + number, (1 + number, 2, 3)[:2], (1, 2)) for number in (0, 2))
+    brokers = {one: Broker(one, log_dirs=(LogDir("/d", 10**9, 10**8),)) for one in (1, 2, 3)}
+    tables = assigned(spark, {MEASURED: Cluster("id", brokers=brokers, topics={"t.o": Topic("t.o", partitions)})})
+    place, ledger = whole
+    told = []
+    for rows_of_one in (
+        rows_of_samples(spark, SampleTask(files, 60, NOW)),
+        rows_of_window(spark, window_of(ledger, str(place), MEASURED, DAYS)),
+    ):
+        assert rows_of_one is not None
+        with balance_of_samples(tables, rows_of_one, 60, has_all_sizes=False) as balance:
+            assert balance.told is not None
+            told.append((sorted(map(str, balance.figures.collect())), balance.told.spans))
+    assert told[0] == told[1]
+    assert len(told[0][0]) > len(brokers)
 
 
 def _loads(out: Path) -> list[dict[str, Any]]:

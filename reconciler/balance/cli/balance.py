@@ -66,7 +66,7 @@ def command(
     holds a snapshot, NAME.json.
     """
     if [bool(job.samples), loads is not None, lake is not None].count(True) != 1:
-        raise click.UsageError("name what was measured: one of --samples PATH..., --loads DIR and --lake DIR.")
+        raise click.UsageError("name what was measured: either --samples PATH... or --loads DIR or --lake DIR.")
     if (loads or headroom is None) and (headroom or network):
         raise click.UsageError(
             "--headroom tells hours of the week, so it needs --samples or --lake; --network belongs to it."

@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -212,11 +213,17 @@ def refuse_no_lake(folder: Path) -> None:
 
 @contextmanager
 def lake_lock(folder: Path) -> Iterator[None]:
-    """Hold the lake against other runs on this machine; the system frees it when the run ends, however that is."""
+    """Hold the lake against other runs on this machine; the system frees it when the run ends, however that is.
+
+    What Spark left of a run that was killed, beside the tables' days, is removed first.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / "_lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for table in ("silver", "gold/loads", "gold/report"):
+            for left in (*(folder / table).glob(".spark-staging-*"), folder / table / "_temporary"):
+                shutil.rmtree(left, ignore_errors=True)
         yield
     except BlockingIOError:
         message = f"{folder}: another run is at work on this lake; start again when it has ended"
