@@ -237,7 +237,7 @@ def snapshot_samples(spark: SparkSession, paths: Sequence[str], cluster: str | N
     A partition's size is its leader's, the largest replica's where that is not known.
     """
     name = F.col("clusterId") if cluster is None else F.lit(cluster)
-    leader_at = F.array_position("each.replicas", F.col("each.leader")).cast("int")
+    leader_at = F.call_function("array_position", F.col("each.replicas"), F.col("each.leader")).cast("int")
     of_leader = F.when(leader_at > 0, F.try_element_at("each.sizes", leader_at))
     return (
         spark.read.schema(_SNAPSHOT)
