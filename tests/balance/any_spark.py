@@ -101,7 +101,7 @@ def _write_texts(folder: Path, rows: list[Row]) -> None:
         if seconds is not None:
             at = datetime.fromtimestamp(seconds, UTC)
             forms = (f"{at:%Y-%m-%dT%H:%M:%S.%f}", f"{at:%Y-%m-%d %H:%M:%S}", f"{seconds:.3f}", f"{seconds * 1000:.0f}")
-            text["ts"] = (*forms, "12:30", " ")[number % 6]
+            text["ts"] = (*forms, seconds, "12:30", " ")[number % 7]
     with (folder / "samples.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()

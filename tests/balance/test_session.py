@@ -166,7 +166,7 @@ def test_secrets_among_settings_are_found_by_their_keys() -> None:
         "spark.hadoop.fs.azure.account.key.a.dfs.core.windows.net": "three",
         "spark.executor.memory": "4g",
     }
-    assert secrets_of(conf) == ("one", "two", "three")
+    assert secrets_of(f"{key}={value}" for key, value in conf.items()) == ("one", "two", "three")
 
 
 def test_a_result_that_went_to_another_machines_disk_is_told(

@@ -66,9 +66,8 @@ def _conf(_context: click.Context, _option: click.Parameter, written: tuple[str,
 def _added(written: tuple[str, ...]) -> Mapping[str, str]:
     from reconciler.balance.spark.settings import conf_of, secrets_of
 
-    conf = conf_of(written)
-    hide(secrets_of(conf))
-    return conf
+    hide(secrets_of(written))
+    return conf_of(written)
 
 
 def _tell_work(work: "Work") -> None:

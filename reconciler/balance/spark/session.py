@@ -186,7 +186,7 @@ def _names_in_utf8() -> Iterator[None]:
 FAILED = "KR252"
 DAMAGED_FILE = "KR253"
 UNSEEN = "KR293"
-_UNSEEN = re.compile(r"Path does not exist: file:(/\S+)")
+_UNSEEN = re.compile(r"Path does not exist: file:(/.+?)[.]?(?: SQLSTATE.*)?$", re.MULTILINE)
 _FILE = re.compile(r"(?:file:/*|file )(/[^\s,;]+\.(?:parquet|pq|csv|jsonl?|ndjson)(?:\.gz)?)")
 _DAMAGED = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "CANNOT_READ_FILE_FOOTER")
 

@@ -120,6 +120,7 @@ def conf_of(written: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def secrets_of(conf: Mapping[str, str]) -> tuple[str, ...]:
+def secrets_of(written: Iterable[str]) -> tuple[str, ...]:
     """Return the values that must not be shown, by what their keys say."""
-    return tuple(value for key, value in conf.items() if _SECRET.search(key) and value)
+    pairs = (each.split("=", 1) for each in written)
+    return tuple(value for key, value in pairs if _SECRET.search(key) and value)
