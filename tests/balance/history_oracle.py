@@ -185,7 +185,8 @@ def slow_windows(
 
 def slow_times(windows: Sequence[tuple[int, bool]]) -> list[tuple[int, int | None, int]]:
     """Return since when, until when, and the most points, of each time in which a broker came to five points."""
-    found, score, most = [], 0, 0
+    found: list[tuple[int | None, int | None, int]] = []
+    score, most = 0, 0
     since: int | None = None
     until: int | None = None
     for window, is_slow in windows:

@@ -16,6 +16,7 @@ from balance.oracle import Sample
 
 from reconciler.balance.model.history import Carried, Cause, History, Placement, Step
 from reconciler.model.cluster import Cluster
+from reconciler.model.evenness import Evenness
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,10 +46,9 @@ def _drawn(random: Random, clock: Clock) -> Case:
         for bucket in range(first, clock.buckets):
             if random.random() < 0.93 and not 5 <= bucket < 9:
                 size += random.randrange(-1000, 5000)
-                rates = [None if random.random() < 0.03 else random.randrange(rate + 1) + 0.125 for _ in range(2)]
-                samples.append(
-                    Sample(key.topic, key.partition, bucket, *rates, size if random.random() < 0.9 else None)
-                )
+                taken, sent = (None if random.random() < 0.03 else random.randrange(rate + 1) + 0.125 for _ in range(2))
+                known = size if random.random() < 0.9 else None
+                samples.append(Sample(key.topic, key.partition, bucket, taken, sent, known))
     return Case(clock, cluster, samples, moved(random, cluster))
 
 
@@ -156,9 +156,9 @@ def test_skew_is_told_of_each_period_by_the_placement_of_today_and_by_that_of_th
 _FIELDS = {"in": "bytes_in", "out": "bytes_out", "size": "size_bytes", "replicas": "replicas"}
 
 
-def _skews_then(case: Case) -> Mapping[tuple[int, str], object]:
+def _skews_then(case: Case) -> Mapping[tuple[int, str], Evenness | None]:
     """Return how even replicas, sizes and what comes in were, by the last round of each period."""
-    found: dict[tuple[int, str], object] = {}
+    found: dict[tuple[int, str], Evenness | None] = {}
     rates: dict[tuple[str, int, int], list[float]] = defaultdict(list)
     for one in case.samples:
         if one.bytes_in is not None:
@@ -172,7 +172,7 @@ def _skews_then(case: Case) -> Mapping[tuple[int, str], object]:
                 held[broker].append((key.topic, key.partition))
         found[at, "replicas"] = history_oracle.even(float(len(held[one])) for one in held)
         found[at, "size"] = history_oracle.even(float(len(held[one]) * (100 * rounds[-1] + one)) for one in held)
-        in_rates = {}
+        in_rates: dict[int, float | None] = {}
         for broker, keys in held.items():
             means = [sum(told) / len(told) for key in keys if (told := rates.get((*key, at)))]
             in_rates[broker] = sum(means) if means or not keys else None
