@@ -54,12 +54,13 @@ def _row_frame(spark: "SparkSession", clusters: Sequence[Shifted]) -> "DataFrame
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
     from reconciler.balance.spark.buckets import as_rows
+    from reconciler.balance.spark.spellings import in_spark
 
     columns = {
         "cluster": pa.string(), "topic": pa.string(), "partition": pa.int32(), "second": pa.int64(),
         "bytes_in": pa.float64(), "bytes_out": pa.float64(), "size_bytes": pa.int64(),
     }  # fmt: skip
-    samples = spark.createDataFrame(arrow_table(columns, (row for one in clusters for row in one.rows)))
+    samples = in_spark(spark, arrow_table(columns, (row for one in clusters for row in one.rows)))
     return as_rows(samples.withColumn("bucket", F.col("second") * 1_000_000), F.lit(col=True))
 
 
@@ -68,11 +69,13 @@ def _broker_frame(spark: "SparkSession", rows: Sequence[tuple[object, ...]]) -> 
     import pyarrow as pa
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+    from reconciler.balance.spark.spellings import in_spark
+
     columns = {
         "second": pa.int64(), "cluster": pa.string(), "broker": pa.int32(), "bytes_in": pa.float64(),
         "bytes_out": pa.float64(), "log_flush_ms": pa.float64(),
     }  # fmt: skip
-    table = spark.createDataFrame(arrow_table(columns, ((*row, None)[:6] for row in rows)))
+    table = in_spark(spark, arrow_table(columns, ((*row, None)[:6] for row in rows)))
     return table.select(
         F.timestamp_seconds("second").alias("ts"),
         *(name for name in columns if name != "second"),

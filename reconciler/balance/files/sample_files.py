@@ -62,10 +62,10 @@ BROKER_COLUMNS = {
     "fetch_follower_ms": "float64",
     "log_flush_ms": "float64",
 }
-"""One row for each broker and moment, which `collect` writes beside the samples: what the broker tells of itself.
+"""One row for each broker and moment, which `collect` writes beside the samples where exporters tell it.
 
-Bytes are per second, those in from producers and those out to consumers; `cpu` is 0 to 1 of the machine; times are
-99.9th percentiles in milliseconds, else 99th; null is unknown."""
+Rates are per second, `cpu` is a share of the machine; the last four are the 99.9th percentile, else the 99th, in
+milliseconds. Null is unknown."""
 NEEDED = ("ts", "topic", "partition")
 MEASURES = (*RATES, "size_bytes", "end_offset")
 REPLICA_ONLY = ("broker", "log_dir", "offset_lag", "is_future")

@@ -25,7 +25,7 @@ _SUMMED = ("bytes_in", "bytes_out", GROWTH)
 STRAYS = "strays"  # samples that count but for their partition, which no cluster has
 P95 = 0.95
 # Hours of the week count from Monday; time began on a Thursday.
-HOUR, _HOURS_A_WEEK, _THURSDAY = 3600 * MICROS, 168, 72
+_HOUR, _HOURS_A_WEEK, _THURSDAY = 3600 * MICROS, 168, 72
 # A topic's partitions are carried so many at a time: one bit each in a whole number.
 _PART = 64
 # Replicas seen with what comes in, and leaders with what goes out, share one whole number.
@@ -231,7 +231,7 @@ def hours_of_week(by_bucket: DataFrame, known: DataFrame, share: float, most: in
     """
     is_broker = (F.col("level") == Level.BROKER.value) & (F.col("side") == BEFORE)
     brokers = F.broadcast(known.where(is_broker).select("key", "broker").distinct())
-    hour = hour_of_week(F.floor(F.col("bucket") / HOUR)).alias("hour")
+    hour = hour_of_week(F.col("bucket")).alias("hour")
     ways = ("in", "out")
     seen = [F.max(F.when(F.col(f"seen_{way}") > 0, F.col(f"bytes_{way}"))).alias(way) for way in ways]
     carried = by_bucket.where(F.col("bucket").isNotNull()).join(brokers, on="key", how="inner")
@@ -252,9 +252,9 @@ def hours_of_week(by_bucket: DataFrame, known: DataFrame, share: float, most: in
     )
 
 
-def hour_of_week(hour: Column) -> Column:
-    """Return which hour of the week it is, 0 to 167 from Monday on, of hours since 1970."""
-    return F.pmod(hour + _THURSDAY, F.lit(_HOURS_A_WEEK)).cast("int")
+def hour_of_week(bucket: Column) -> Column:
+    """Return which hour of the week (UTC, 0 to 167 from Monday on) a time in microseconds is in."""
+    return F.pmod(F.floor(bucket / _HOUR) + _THURSDAY, F.lit(_HOURS_A_WEEK)).cast("int")
 
 
 def _statistics(way: str) -> tuple[Column, ...]:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from reconciler.balance.files.arrow_tables import LONG, TEXT, ArrowTable, arrow_table
 from reconciler.balance.model.balance_report import Level, Measure
 from reconciler.balance.model.history import HOURS_A_WEEK
-from reconciler.balance.spark.buckets import HOUR, MILLI, hour_of_week
+from reconciler.balance.spark.buckets import MILLI, hour_of_week
 from reconciler.balance.spark.normalise import MICROS
 from reconciler.balance.spark.replica_load import BEFORE, NO_BROKER, PARTITION
 from reconciler.balance.spark.skew import WEIGHED_BY, even
@@ -23,7 +23,7 @@ from reconciler.balance.spark.skew import WEIGHED_BY, even
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-HOURS_A_DAY = 24
+HOUR, HOURS_A_DAY = 3600 * MICROS, 24
 TIMES = {"cluster": TEXT} | dict.fromkeys(
     ("unit", "origin", "periods", "first", "last", "start", "middle", "end"), LONG
 )
@@ -80,21 +80,20 @@ def hourly(by_bucket: DataFrame, known: DataFrame) -> DataFrame:
     """
     is_told = (F.col("side") == BEFORE) & F.col("level").isin(Level.BROKER.value, Level.CLUSTER.value)
     keys = F.broadcast(known.where(is_told).select("key", "broker").distinct())
-    values = {way: F.when(F.col(f"seen_{way}") > 0, F.col(f"bytes_{way}")) for way in _WAYS}
     return (
         by_bucket.where(F.col("bucket").isNotNull())
         .join(keys, on="key", how="inner")
         .groupBy("cluster", "broker", F.floor(F.col("bucket") / HOUR).alias("hour"))
         .agg(
-            *(F.sum(value).alias(f"{way}_sum") for way, value in values.items()),
-            *(F.count(value).alias(f"{way}_count") for way, value in values.items()),
+            *(F.sum(f"bytes_{way}").alias(f"{way}_sum") for way in _WAYS),
+            *(F.count(f"bytes_{way}").alias(f"{way}_count") for way in _WAYS),
         )
     )
 
 
 def week(hours: DataFrame) -> DataFrame:
     """Return one row for each cluster and broker of `hourly`: in and out, lists of 168 means in bytes a second."""
-    cells = _summed(hours, hour_of_week(F.col("hour")), *(_whole_mean(way) for way in _WAYS))
+    cells = _summed(hours, hour_of_week(F.col("hour") * HOUR), *(_whole_mean(way) for way in _WAYS))
     return _in_lists(cells, F.lit(HOURS_A_WEEK))
 
 

@@ -22,8 +22,8 @@ from reconciler.balance.model.history import (
     Slowness,
     Step,
 )
-from reconciler.balance.spark.buckets import HOUR, MILLI
-from reconciler.balance.spark.history import HOURS_A_DAY, Times
+from reconciler.balance.spark.buckets import MILLI
+from reconciler.balance.spark.history import HOUR, HOURS_A_DAY, Times
 from reconciler.balance.spark.history_changes import MOST_CAUSES
 from reconciler.balance.spark.history_job import HistoryTables
 from reconciler.balance.spark.history_slow import MOST_SCORE

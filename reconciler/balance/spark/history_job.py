@@ -28,6 +28,7 @@ from reconciler.balance.spark.history_changes import changes, compared, led_else
 from reconciler.balance.spark.history_samples import broker_samples, replica_samples, standing
 from reconciler.balance.spark.history_slow import slow_brokers
 from reconciler.balance.spark.replica_load import BEFORE, NO_BROKER
+from reconciler.balance.spark.spellings import in_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
@@ -82,7 +83,7 @@ def history(today: Today, rows: DataFrame, spans: Sequence["Row"], beside: Besid
     for each hour of each broker, and one for each day (or hour) of each partition.
     """
     times = times_of(spans)
-    timed = rows.sparkSession.createDataFrame(time_table(times.values()))
+    timed = in_spark(rows.sparkSession, time_table(times.values()))
     hours = hourly(today.by_bucket, today.known).persist()
     compared_in = compared_hours(hours, timed).persist()
     each = partition_periods(rows, timed, compared_in).persist(StorageLevel.DISK_ONLY)

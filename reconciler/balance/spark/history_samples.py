@@ -8,10 +8,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.files.sample_files import BROKER_COLUMNS
-from reconciler.balance.spark.buckets import HOUR
+from reconciler.balance.spark.history import HOUR
 from reconciler.balance.spark.replica_load import PARTITION
 from reconciler.balance.spark.schemas import REPLICA_SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
+from reconciler.balance.spark.spellings import united
 
 REPLICAS, BROKERS = "_replicas", "_brokers"
 BROKER_SAMPLES = struct(BROKER_COLUMNS)
@@ -40,18 +41,17 @@ def _beside(spark: SparkSession, place: str, folder: str, schema: object) -> Dat
     reader = spark.read.schema(schema).option("recursiveFileLookup", value=True)  # type: ignore[arg-type]
     path = f"{place.rstrip('/')}/{folder}" if is_uri else as_hadoop(Path(place).absolute() / folder)
     try:
-        return reader.parquet(path)
+        table = reader.parquet(path)
+        table.columns  # noqa: B018 - Spark Connect looks for the folder only when it is asked for something
     except AnalysisException:
         return None
+    return table
 
 
 def _together(tables: Sequence[DataFrame], cluster: str | None, keys: tuple[str, ...]) -> DataFrame | None:
     if not tables:
         return None
-    together = tables[0]
-    for table in tables[1:]:
-        together = together.unionByName(table)
-    named = together.where(F.col("ts").isNotNull() & F.col("cluster").isNotNull() & (F.col("broker") >= 0))
+    named = united(tables).where(F.col("ts").isNotNull() & F.col("cluster").isNotNull() & (F.col("broker") >= 0))
     if cluster is not None:
         named = named.where(F.col("cluster") == cluster)
     if keys:

@@ -80,8 +80,7 @@ def _percentile(name: str) -> Column:
     """Return the percentile of a sorted list, interpolated linearly; null where it has too few values."""
     place = (F.size(name) - 1) * F.lit(HISTORY_SHARE)
     below = F.floor(place).cast("int")
-    low = F.element_at(F.col(name), below + 1)
-    high = F.element_at(F.col(name), F.least(below + 2, F.size(name)))
+    low, high = F.get(F.col(name), below), F.get(F.col(name), F.least(below + 1, F.size(name) - 1))
     return F.when(F.size(name) >= LEAST_HISTORY, low + (place - below) * (high - low))
 
 
