@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from random import Random
 
 import pytest
 from render.balance_reports import drawn_report
+from render.drawn_history import drawn_history
 from render.test_as_markdown import PAYLOADS
 
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Level, Load, LoadRow
@@ -78,6 +80,7 @@ def named(payload: str) -> BalanceReport:
             log_dirs=tuple(map(of, one.log_dirs)),
             topics=tuple(map(of, one.topics[:2])),
             warnings=(Problem("KR001", payload, severity=Severity.WARNING),),
+            history=drawn_history(Random(1), 2, topic=payload),
         )
         for one in report.clusters
     )

@@ -82,25 +82,18 @@ def cause_name(cause: Contribution) -> str:
             return f"replicas from broker {cause.from_broker} to broker {cause.to_broker}"
 
 
-def signed(change: int, text: str) -> str:
-    """Return a change with its sign."""
-    return f"+{text}" if change > 0 else text
-
-
 def rate_shift(shift: Shift | None) -> str:
     """Return a change of a rate: `+3 MiB/s`."""
-    if shift is None:
-        return UNKNOWN
-    text = rate(abs(shift.change))
-    return f"-{text}" if shift.change < 0 else signed(shift.change, text)
+    return UNKNOWN if shift is None else _signed(shift.change, rate(abs(shift.change)))
 
 
 def size_shift(shift: Shift | None) -> str:
     """Return a change of a size: `+3.0 GiB`."""
-    if shift is None:
-        return UNKNOWN
-    text = size(abs(shift.change))
-    return f"-{text}" if shift.change < 0 else signed(shift.change, text)
+    return UNKNOWN if shift is None else _signed(shift.change, size(abs(shift.change)))
+
+
+def _signed(change: int, text: str) -> str:
+    return f"{'+' if change > 0 else '-' if change < 0 else ''}{text}"
 
 
 def slow_words(history: History) -> str:
