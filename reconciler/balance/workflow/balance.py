@@ -34,12 +34,14 @@ def make_balance(
     plans: Sequence[str] = (),
     out: str | None = None,
     headroom: Headroom | None = None,
+    has_history: bool = False,
     progress: ProgressHook | None = None,
 ) -> BalanceReport:
     """Return the balance of the cluster that is named, or with `*` of every cluster of the root that answers.
 
     Rates are those of the job's samples or, with a folder of `loads`, of these. Each of the `plans` is compared with
-    its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much.
+    its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much; with `has_history`
+    what the time of the samples tells, and samples of brokers and replicas beside them.
     With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before
     Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
@@ -57,7 +59,7 @@ def make_balance(
     observed, unread = observed_clusters(inputs, [read_plan(path) for path in plans], progress)
     sides = sides_of(observed)
     task, told = _task(job, loads, out, observed, sides)
-    task = replace(task, headroom=headroom)
+    task = replace(task, headroom=headroom, beside=tuple(job.samples) if has_history else None)
     from reconciler.balance.spark.balance_job import run_balance
 
     with spark_session(job.spark) as spark:
@@ -157,6 +159,7 @@ def _cluster(
         skews=found.skews,
         span=found.span,
         hours=found.hours,
+        history=found.history,
         cluster_id=one.cluster.cluster_id,
         observed_at=one.cluster.observed_at,
         plan_id=one.plan.id if one.plan is not None else None,
