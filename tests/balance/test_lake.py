@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from balance.clusters import assigned
 from balance.lakes import (
     DAY,
     GROWN,
@@ -23,7 +24,6 @@ from balance.lakes import (
     write_day,
     write_file,
 )
-from balance.clusters import assigned
 from helpers.samples import load_oracle
 from helpers.samples.load_oracle import Expected, Row
 from helpers.samples.sample_tables import START

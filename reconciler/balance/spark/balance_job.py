@@ -4,8 +4,8 @@ Every figure of "before" and of "after" comes from the same functions, on anothe
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,8 @@ from reconciler.balance.spark.buckets import (
 from reconciler.balance.spark.collected import Found, collected
 from reconciler.balance.spark.figures import figures, rates_of_loads
 from reconciler.balance.spark.growth import with_bytes_grown
+from reconciler.balance.spark.history_collected import collected_history
+from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
 from reconciler.balance.spark.lake import DaysOfLake, Window
 from reconciler.balance.spark.loads_job import SampleTask
 from reconciler.balance.spark.normalise import MARKED, cleaned, normalised
@@ -63,6 +65,8 @@ class BalanceTask:
     """Whether the size of every replica is known: otherwise samples are read again for their last sizes."""
     headroom: Headroom | None = None
     """What hours of the week are told by; None: they are not."""
+    beside: Sequence[str] | None = None
+    """Where samples of brokers and replicas may stand beside those of partitions; None: no history is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +95,8 @@ class Balance:
     """What samples tell of themselves; None for loads."""
     hours: DataFrame | None = None
     """The hours of the week, where they are asked for."""
+    history: HistoryTables | None = None
+    """What the time of the samples tells, where it is asked for."""
 
 
 def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Found], Mapping[str, int]]:
@@ -100,6 +106,8 @@ def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Fo
     """
     with spark_errors(), _balance_of_task(spark, task) as balance:
         found = collected(balance.figures, balance.skews, balance.moved, balance.told, balance.hours)
+        for name, told in (collected_history(balance.history) if balance.history is not None else {}).items():
+            found[name].history = told
         if task.out is not None:
             write_tables(balance, task.out)
         defects = balance.told.defects if balance.told is not None else {}
@@ -161,6 +169,7 @@ def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance
         in_need=in_need,
         has_all_sizes=task.has_all_sizes,
         headroom=task.headroom,
+        beside=Beside.of(spark, task.beside, measured.cluster) if task.beside is not None else None,
     ) as balance:
         yield balance
 
@@ -172,9 +181,14 @@ def _balance_of_lake(
     window = lake.window(spark)
     broken = [*window.defects(spark).values()]
     marked = {rule: sum(each.get(rule, 0) for each in broken) for rule in MARKED}
-    rows = rows_of_window(spark, window)
-    sizes, headroom = task.has_all_sizes, task.headroom
-    with balance_of_samples(assigned, rows, window.bucket_seconds, has_all_sizes=sizes, headroom=headroom) as balance:
+    with balance_of_samples(
+        assigned,
+        rows_of_window(spark, window),
+        window.bucket_seconds,
+        has_all_sizes=task.has_all_sizes,
+        headroom=task.headroom,
+        beside=Beside() if task.beside is not None else None,
+    ) as balance:
         if balance.told is not None:
             told = replace(balance.told, defects={**balance.told.defects, **marked})
             yield replace(balance, told=told)
@@ -189,6 +203,7 @@ def balance_of_samples(
     in_need: Callable[[], DataFrame] | None = None,
     has_all_sizes: bool = True,
     headroom: Headroom | None = None,
+    beside: Beside | None = None,
 ) -> Iterator[Balance]:
     """Yield the balance by samples, as rows of one partition and bucket each (`rows`).
 
@@ -214,11 +229,11 @@ def balance_of_samples(
         whole = with_growth(summed, rows, carriers)
         by_bucket = bucketed(whole, known)
         rates = statistics(by_bucket, _spans(rows.sparkSession, found), known)
-        with _balance(assigned, standing, rates, found) as balance:
-            if headroom is None:
-                yield balance
-            else:
-                yield replace(balance, hours=hours_of_week(by_bucket, known, headroom.share, headroom.most))
+        hours = None if headroom is None else hours_of_week(by_bucket, known, headroom.share, headroom.most)
+        today = Today(by_bucket, known, carriers, assigned.partitions, assigned.brokers)
+        past = nullcontext() if beside is None else history(today, rows, found.spans, beside)
+        with past as told_of_time, _balance(assigned, standing, rates, found) as balance:
+            yield replace(balance, hours=hours, history=told_of_time)
     finally:
         for table in kept:
             table.unpersist()

@@ -51,12 +51,12 @@ def update_lake(
     if out is not None:
         refuse_uri(out)
         refuse_foreign(Path(out), LOADS_REPORT)
-    require_spark()
+    require_spark(job.spark)
     from reconciler.balance.spark.lake import LakeTask, loads_of_window, update, window_of
 
     find = partial(_find, job.samples) if job.samples else None
     task = LakeTask(place_of(lake), job.now, bucket_seconds, inputs.cluster, find)
-    with spark_session(job.master, driver_memory=job.driver_memory, has_progress=job.has_progress) as spark:
+    with spark_session(job.spark) as spark:
         ledger, brought = update(spark, task)
         if out is None:
             return brought, None
