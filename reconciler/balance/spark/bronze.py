@@ -70,7 +70,7 @@ def take(
 
 
 def source_of(file: SampleFile) -> str:
-    """Return what the rows of that file name as their source: its path, or for all files of Prometheus one name.
+    """Return what the rows of that file name as their source (`path_of`): its path, or one name for all of Prometheus.
 
     What one of these tells is the rate of a topic, which others split over partitions.
     """

@@ -48,7 +48,7 @@ from reconciler.balance.spark.session import as_hadoop, spark_errors, write_parq
 from reconciler.balance.spark.silver import SILVER, empty_day, silver_of, write_days
 from reconciler.model.problem import ReconcilerError
 
-NO_DAYS = "KR298"
+NO_DAYS, NOT_A_PATH = "KR298", "KR299"
 _DAY_SECONDS = 86_400
 _SLOTS = ("a", "b")
 _NOT_THERE = "PATH_NOT_FOUND"
@@ -110,7 +110,7 @@ def update(spark: SparkSession, task: LakeTask) -> tuple[Ledger, LakeReport]:
 
     Raises ReconcilerError where it is no lake, another run is at work on it, or its buckets are of another length.
     """
-    with spark_errors(), _held(task.place):
+    with spark_errors(), _held(task):
         ledger = _begun(spark, task)
         ledger, taken, notes = _with_new_files(spark, task, ledger)
         ledger, made = _with_all_days(spark, task.place, ledger)
@@ -155,12 +155,18 @@ def _with_defects(one: ClusterSamples, marked: Mapping[Rule, int]) -> ClusterSam
     return replace(one, defects={**one.defects, **{rule: marked.get(rule, 0) for rule in MARKED}})
 
 
-def _held(place: str) -> AbstractContextManager[None]:
+def _held(task: LakeTask) -> AbstractContextManager[None]:
     """Hold a lake of this machine; of another file system only the ledger tells of other runs."""
-    if is_uri(place):
+    if is_uri(task.place):
         return nullcontext()
-    refuse_no_lake(Path(place))
-    return lake_lock(Path(place))
+    refuse_no_lake(Path(task.place))
+    if task.find is None and not (Path(task.place) / LEDGER).is_dir():
+        raise _no_lake(task.place)
+    return lake_lock(Path(task.place))
+
+
+def _no_lake(place: str) -> ReconcilerError:
+    return ReconcilerError(f"{place}: there is no lake yet: name samples to take", code=NO_DAYS)
 
 
 def _begun(spark: SparkSession, task: LakeTask) -> Ledger:
@@ -169,7 +175,7 @@ def _begun(spark: SparkSession, task: LakeTask) -> Ledger:
     asked = task.bucket_seconds
     if ledger.bucket_seconds is None:
         if task.find is None:
-            raise ReconcilerError(f"{task.place}: there is no lake yet: name samples to take", code=NO_DAYS)
+            raise _no_lake(task.place)
         return _written(spark, task.place, replace(ledger, bucket_seconds=_whole_day(asked or 60)))
     if asked not in {None, ledger.bucket_seconds}:
         message = f"{task.place}: the lake has time buckets of {ledger.bucket_seconds} s, not of {asked} s"
@@ -192,6 +198,10 @@ def _with_new_files(spark: SparkSession, task: LakeTask, ledger: Ledger) -> tupl
     beside = ledger.beside(file.path for file in new.files)
     if beside:
         new = task.find(lambda path: str(path) not in beside and _is_taken(ledger, path, task.cluster))
+    for file in new.files:
+        if file.is_uri:
+            message = f"{file.path}: a lake knows files again by their size and time, which it reads at paths alone"
+            raise ReconcilerError(f"{message}: name a path", code=NOT_A_PATH)
     replicas = [file.path for file in new.files if file.has_replicas]
     files = [file for file in new.files if not file.has_replicas]
     notes = (*new.notes, *(f"{path}: holds replicas, which a lake does not take; passed over" for path in replicas))
@@ -200,11 +210,12 @@ def _with_new_files(spark: SparkSession, task: LakeTask, ledger: Ledger) -> tupl
     versions = {file.path: _version(file, task.cluster) for file in files}
     number = ledger.takings + 1
     found = take(spark, _table(task.place, "bronze"), number, files, cluster=task.cluster, now=task.now)
-    of_source = {path_of(source): days for source, days in found.items()}
+    as_told = {path_of(source): source for source in found}
     taken = []
     for file in files:
-        source = source_of(file)
-        days = of_source.get(source, {})
+        # Without a sample it has no source, hence no day.
+        source = as_told.get(source_of(file), file.path)
+        days = found.get(source, {})
         in_order = sorted(days, key=lambda day: day.order)
         evenings = tuple(day for day in in_order if days[day] and day.date is not None)
         taken.append(TakenFile(file.path, versions[file.path], number, source, tuple(in_order), evenings))
