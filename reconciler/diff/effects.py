@@ -3,7 +3,7 @@
 This is the one place that says so (contract, section 4).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler.diff.topic_values import (

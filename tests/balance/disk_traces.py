@@ -7,13 +7,17 @@ once half of it is dirty; a tiered log keeps what its local retention says.
 """
 
 import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
+
+from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 
 HOUR, DAY, WEEK = 1, 24, 168
 MIB, GIB = 1 << 20, 1 << 30
 BEFORE, SEEN, AHEAD = 45 * DAY, 28 * DAY, 14 * DAY  # hours that are played before samples begin, with them, after them
 _WHOLE = BEFORE + SEEN + AHEAD
+NOW = SEEN - 1  # the hour of the last sample, counted from the first
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,13 @@ def _topic(random: Random, name: str) -> TracedTopic:
     ]
     kind = random.choices(kinds, weights=[5, 3, 2, 2, 2, 3, 2, 1, 1, 1])[0]
     return TracedTopic(
-        name, random.randint(1, 4), rate, growth, segment_bytes=segment, made_at=made, **kind  # type: ignore[arg-type]
+        name,
+        random.randint(1, 4),
+        rate,
+        growth,
+        segment_bytes=segment,
+        made_at=made,
+        **kind,  # type: ignore[arg-type]
     )
 
 
@@ -213,3 +223,30 @@ def _miss(random: Random, trace: Trace) -> None:
         if places[0][0] == broken:
             lost |= set(range(at, at + 12))
         trace.missed[key] = lost
+
+
+def cluster_of(trace: Trace, free: Mapping[tuple[int, str], int]) -> Cluster:
+    """Return the cluster as it is at the last sample, with so many bytes free on each disk."""
+    brokers = {}
+    for broker in sorted({broker for broker, _ in trace.disks}):
+        mine = [disk for disk in trace.disks if disk[0] == broker]
+        dirs = tuple(LogDir(disk[1], trace.disk(*disk, NOW) + free[disk], free[disk]) for disk in mine)
+        brokers[broker] = Broker(broker, rack="abc"[broker % 3], log_dirs=dirs)
+    partitions: dict[str, list[Partition]] = {}
+    for (topic, number), places in sorted(trace.places.items()):
+        replicas = tuple(broker for broker, _ in places)
+        size = trace.sizes[topic, number][NOW] or 0
+        on = tuple(path for _, path in places)
+        one = Partition(number, replicas[0], replicas, replicas, sizes=(size,) * len(replicas), log_dirs=on)
+        partitions.setdefault(topic, []).append(one)
+    topics = {name: Topic(name, tuple(made), configs=trace.topics[name].configs) for name, made in partitions.items()}
+    return Cluster(trace.name, brokers=brokers, topics=topics)
+
+
+def samples_of(trace: Trace, hours: int = SEEN) -> Iterator[tuple[str, int, int, int]]:
+    """Yield what was seen in the last so many hours: topic, partition, hour, size."""
+    for (topic, partition), sizes in sorted(trace.sizes.items()):
+        for hour in range(SEEN - hours, SEEN):
+            size = sizes[hour]
+            if size is not None and hour not in trace.missed[topic, partition]:
+                yield topic, partition, hour, size

@@ -36,9 +36,7 @@ def _rows(side: Side) -> Iterator[tuple[object, ...]]:
 
 
 def _limits(topic: Topic, cluster: Cluster) -> tuple[object, ...]:
-    values = [
-        TopicValues(topic.configs, settings, cluster.kafka_version) for settings in settings_in_force(cluster)
-    ]
+    values = [TopicValues(topic.configs, settings, cluster.kafka_version) for settings in settings_in_force(cluster)]
     deleted = [each if "delete" in each.items(CLEANUP) else None for each in values]
     limits = [
         max(float("inf") if each is None else each.kept_on_disk(key) for each in deleted)

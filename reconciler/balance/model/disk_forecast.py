@@ -4,8 +4,9 @@ Pure functions of what `spark.forecast` finds of a disk. Size is taken apart int
 it is, and what stands (retention or compaction takes away as much as comes in), which swings around a level. What grows
 is a random walk with drift, the drift being that of its last week: after h days chance has a standard deviation of
 s * sqrt(h * (1 + h / 7)) (Hyndman and Athanasopoulos, Forecasting: Principles and Practice, 3rd edition, 5.5). What
-stands is off by as much at any time. Both are measured by the errors that the same forecast made on the disk's own
-history (5.10, cross-validation), so that no rhythm of whole weeks counts as chance.
+stands is foretold by the mean of its last week, whose middle is 3.5 days ago, and its level wanders from there, by
+s * sqrt(3.5 + h) for two weeks. Both are measured by the errors that such forecasts made on the disk's own history
+(5.10, cross-validation), so that no rhythm of whole weeks counts as chance.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,11 +22,11 @@ An hour of the week has to be seen twice, or its rhythm cannot be told from chan
 first error of a forecast of one week that was made from the week before.
 """
 SIZES_AFTER = (7, 14)
-AHEAD_DAYS = (*range(15), 21, 28, 42, 60, 90, 120, 180, 270, 365, 730, 1825, 3650)
+AHEAD_DAYS: tuple[int, ...] = (*range(15), 21, 28, 42, 60, 90, 120, 180, 270, 365, 730, 1825, 3650)
 """The days for which what partitions will have grown is summed; in between, it is taken to grow evenly."""
 _HOURLY = 14 * HOURS_A_DAY  # beyond, the hour of the week tells nothing of what is days or weeks off
-# Student's t for 80 % in the middle, by degrees of freedom: the fewer errors were seen, the wider.
-_T_80 = (3.078, 1.886, 1.638, 1.533, 1.476, 1.440, 1.415, 1.397, 1.383, 1.372)
+# Student's t for 80 % in the middle, by degrees of freedom: the less was seen of chance, the wider.
+_T_80 = (3.078, 1.886)
 _DECIMALS = 1
 
 
@@ -45,7 +46,7 @@ class DiskHistory:
     grown_chance: float = 0.0
     """The variance of what grows, of a day."""
     standing_chance: float = 0.0
-    """The variance of what stands."""
+    """The variance of what stands, of a day too."""
     by_slot: tuple[tuple[int, int], ...] = ()
     """What grows and what stands, on average at each hour of the week; the first is that of now, the next before it."""
 
@@ -63,9 +64,9 @@ class DiskHistory:
     def width(self) -> float:
         """By how many standard deviations four of five errors are below.
 
-        In n weeks there are n - 1 errors of a week's forecast, and n - 2 of two weeks', that do not overlap.
+        A level and a slope are taken from n weeks, so n - 2 are left to tell of chance.
         """
-        return _T_80[min(max(2 * self.whole_weeks - 3, 1), len(_T_80)) - 1]
+        return _T_80[min(max(self.whole_weeks - 2, 1), len(_T_80)) - 1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +147,12 @@ def _rhythm(history: DiskHistory) -> tuple[float, ...]:
     a_slot = (history.grown_now - history.grown_first) / max(history.hours, 1)
     mean = sum(standing for _, standing in history.by_slot) / HOURS_A_WEEK
     now = history.by_slot[0][0]
-    back = [
-        (grown - now + slot * a_slot) + (standing - mean) for slot, (grown, standing) in enumerate(history.by_slot)
-    ]
+    back = [(grown - now + slot * a_slot) + (standing - mean) for slot, (grown, standing) in enumerate(history.by_slot)]
     return tuple(back[-hour % HOURS_A_WEEK] for hour in range(HOURS_A_WEEK))
 
 
 def _chance(history: DiskHistory, hour: int) -> float:
     """Return the standard deviation of a forecast of that many hours."""
     days = hour / HOURS_A_DAY
-    return sqrt(history.grown_chance * days * (1 + days / 7) + history.standing_chance)
+    wandered = 3.5 + min(days, SIZES_AFTER[-1])
+    return sqrt(history.grown_chance * days * (1 + days / 7) + history.standing_chance * wandered)

@@ -33,6 +33,7 @@ from reconciler.balance.spark.disk_forecasts import disk_forecasts
 from reconciler.balance.spark.figures import figures, rates_of_loads, with_days_until_full
 from reconciler.balance.spark.forecast import (
     beside_the_next,
+    by_growth_alone,
     clusters_with_history,
     every_hour,
     expected,
@@ -239,11 +240,14 @@ def loads_of(spark: SparkSession, folder: str) -> DataFrame:
 def balance_of_loads(assigned: Assignments, loads: DataFrame) -> Iterator[Balance]:
     """Yield the balance by the loads of partitions (`schemas.LOADS`): averages and peaks, which add up.
 
+    Disks are full by growth, which ends where retention is known to end it; loads have no history to say how surely.
+
     A replica whose size the cluster does not tell has that of its partition's load.
     """
     sizes = loads.select(*PARTITION, F.col("size_bytes").alias("last_size"))
     sized = with_sizes(replicas(assigned.partitions), sizes)
-    with _balance(assigned, sized, rates_of_loads(loads, sized), None) as found:
+    past = None if assigned.limits is None else by_growth_alone(loads, sized, assigned.limits)
+    with _balance(assigned, sized, rates_of_loads(loads, sized), None, past) as found:
         yield found
 
 

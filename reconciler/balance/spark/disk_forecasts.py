@@ -46,6 +46,9 @@ def _key(row: Row) -> tuple[object, ...]:
 
 
 def _history(row: Row) -> DiskHistory:
+    """Return the history; where only what is ahead is known, an empty one."""
+    if "hours" not in row:
+        return DiskHistory(ahead=tuple(row.ahead))
     names = ("hours", "grown_first", "grown_now", "standing_now", "grown_chance", "standing_chance")
     return DiskHistory(
         ahead=tuple(row.ahead),

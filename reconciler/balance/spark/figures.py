@@ -106,7 +106,7 @@ def with_days_until_full(figures: DataFrame, forecasts: DataFrame | None = None)
     return (
         told.withColumn(FORECAST[0], F.when(foretold, F.col(FORECAST[0])).otherwise(days))
         .withColumns({name: _first_full(name) for name in FORECAST[:3]})
-        .withColumns({name: F.greatest(F.col(name) + size, F.lit(0)) for name in FORECAST[3:]})
+        .withColumns({name: F.when(F.col(name) + size < 0, 0).otherwise(F.col(name) + size) for name in FORECAST[3:]})
         .drop(IN_RACK, "is_foretold")
     )
 

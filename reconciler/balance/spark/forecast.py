@@ -1,8 +1,8 @@
-"""Finds what the partitions of each disk are expected to do, and how the disk went before: what a forecast is made of.
+"""Finds what the partitions of each disk are expected to do, and how the disk went before: a forecast is made of both.
 
-Samples are reduced to one size for each partition and hour first; hours count back from the cluster's last one, which is
-0. A partition stands if its log was seen to fall and kept less than half of what came in during the last week, or if it
-is compacted: then its level is the mean of whole weeks, so that it does not matter where in the saw tooth of deleted
+Samples are reduced to one size for each partition and hour first; hours count back from the cluster's last one, which
+is 0. A partition stands if its log was seen to fall and kept less than half of what came in during the last week, or if
+it is compacted: then its level is the mean of whole weeks, so that it does not matter where in the saw tooth of deleted
 segments the samples end. Everything else grows, by what it grew in its last week, up to what retention lets it be. What
 it will be is summed over the replicas of a disk; `model.disk_forecast` makes the forecast of it.
 
@@ -16,8 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.model.disk_forecast import AHEAD_DAYS, ENOUGH_DAYS, HOURS_A_DAY, HOURS_A_WEEK
+from reconciler.balance.spark.growth import whole_growth
 from reconciler.balance.spark.normalise import MICROS
-from reconciler.balance.spark.replica_load import KEYS, NO_TEXT, PARTITION
+from reconciler.balance.spark.replica_load import KEYS, NO_TEXT, PARTITION, at_every_level
 
 HOUR = 3600 * MICROS
 WEEKS = 4
@@ -112,8 +113,9 @@ def every_hour(beside: DataFrame) -> DataFrame:
 def expected(every: DataFrame, limits: DataFrame) -> DataFrame:
     """Return what each partition is expected to do.
 
-    Columns: cluster, topic, partition, stands, fell, level, then for each of AHEAD_DAYS how much one that grows will
-    have grown by, or how large one that stands will be. `limits` are of topics, as `files.retention_table` tells them.
+    Columns: cluster, topic, partition, stands, first, fell, least (since it fell), level, rate (bytes an hour), and for
+    each of AHEAD_DAYS how much one that grows will have grown by, or how large one that stands will be. `limits` are
+    of topics, as `files.retention_table` tells them. Of a partition that is not a day old nobody knows how it goes on.
     """
     back = F.least(-F.col("first"), F.lit(HOURS_A_WEEK))
     told = (
@@ -130,15 +132,16 @@ def expected(every: DataFrame, limits: DataFrame) -> DataFrame:
     loses = F.coalesce(F.col("growth") < F.col("inflow") / 2, F.lit(col=True))
     is_compacted = F.coalesce("is_compacted", F.lit(col=False))
     stands = F.col("fell").isNotNull() & (is_compacted | loses)
+    is_growing = (F.col("back") >= HOURS_A_DAY) & (F.col("growth") > 0)
     return (
-        known.withColumn("stands", stands)
+        known.withColumns({"stands": stands, "rate": F.when(is_growing, F.col("growth")).otherwise(0.0)})
         .withColumn("weeks", F.least(F.lit(WEEKS), F.floor((1 - F.col("fell")) / HOURS_A_WEEK)))
         .withColumns({"level": _level(), "trend": _trend(), "room": _room()})
         .select(
             *PARTITION,
-            "stands",
-            "fell",
+            *("stands", "first", "fell", "least"),
             F.floor("level").alias("level"),
+            "rate",
             *(_ahead(days).alias(name) for days, name in zip(AHEAD_DAYS, AHEAD, strict=True)),
         )
     )
@@ -152,6 +155,7 @@ def _told() -> list[Column]:
     return [
         F.max("first").alias("first"),
         F.max("fell").alias("fell"),
+        F.min(F.when(since_fell, size)).alias("least"),
         F.max(F.when(hour == 0, size)).alias("size"),
         F.max(F.when(a_week_ago, size)).alias("was"),
         F.sum("grown").alias("grown"),
@@ -171,9 +175,7 @@ def _trend() -> Column:
     slopes = F.lit(0.0)
     for count in range(2, WEEKS + 1):
         middle, spread = (count - 1) / 2, count * (count * count - 1) / 12
-        backwards = reduce(
-            Column.__add__, (F.lit(back - middle) * F.col(f"week_{back}") for back in range(count))
-        )
+        backwards = reduce(Column.__add__, (F.lit(back - middle) * F.col(f"week_{back}") for back in range(count)))
         slopes = F.when(F.col("weeks") == count, -backwards / (spread * HOURS_A_WEEK**2)).otherwise(slopes)
     return slopes * F.lit(_DAMPED)
 
@@ -193,13 +195,43 @@ def _room() -> Column:
 
 
 def _ahead(days: int) -> Column:
-    """Return the figure of that day, whole. Of a partition that is not a day old nobody knows how it goes on."""
+    """Return the figure of that day, whole."""
     hours = days * HOURS_A_DAY
     along = min(hours, _TREND_ENDS) + _MIDDLE
     level = F.greatest(F.col("level") + F.col("trend") * F.lit(along), F.lit(0.0))
-    is_old = F.col("back") >= HOURS_A_DAY
-    grows = F.least(F.greatest(F.col("growth"), F.lit(0.0)) * F.lit(float(hours)), F.col("room"))
-    return F.floor(F.when(F.col("stands"), level).otherwise(F.when(is_old, F.coalesce(grows, F.lit(0.0))).otherwise(0.0)))
+    return F.floor(
+        F.when(F.col("stands"), level).otherwise(F.least(F.col("rate") * F.lit(float(hours)), F.col("room")))
+    )
+
+
+def by_growth_alone(loads: DataFrame, replicas: DataFrame, limits: DataFrame) -> DataFrame:
+    """Return what each log dir and broker is expected to grow by, of the growth in loads: the keys, ahead.
+
+    What grows does so up to what retention lets it be, as far as that is known without a history; what shrinks does so
+    until nothing is left.
+    """
+    slopes = loads.select(*PARTITION, whole_growth(F.col("growth_bytes_per_day")).alias("growth"))
+    slopes = slopes.where(F.col("growth").isNotNull())
+    each = (
+        replicas.join(slopes, on=list(PARTITION), how="inner")
+        .join(F.broadcast(limits), on=["cluster", "topic"], how="left")
+        .withColumn("size", F.coalesce("size_bytes", F.lit(0)))
+        .withColumn("inflow", F.greatest(F.col("growth"), F.lit(0)) / HOURS_A_DAY)
+        .withColumn("room", _room())
+    )
+    after = {
+        name: F.floor(F.greatest(F.least(F.col("growth") * days, F.col("room")), -F.col("size")))
+        for days, name in zip(AHEAD_DAYS, AHEAD, strict=True)
+    }
+    places = (*("side", "cluster", "broker", "rack", "log_dir"), F.lit(NO_TEXT).alias("topic"))
+    placed = each.select(*places, *(of.alias(name) for name, of in after.items()))
+    return (
+        placed.transform(at_every_level, AHEAD)
+        .where(F.col("level").isin(Level.LOG_DIR.value, Level.BROKER.value))
+        .groupBy(*KEYS)
+        .agg(*_sums(AHEAD))
+        .select(*KEYS, F.array(*(F.coalesce(name, F.lit(0)) for name in AHEAD)).alias("ahead"))
+    )
 
 
 def histories(every: DataFrame, expected: DataFrame, carried: DataFrame, known: DataFrame) -> DataFrame:
@@ -212,15 +244,12 @@ def histories(every: DataFrame, expected: DataFrame, carried: DataFrame, known: 
     levels = known.where(F.col("level") != Level.TOPIC.value)
     ahead = expected.transform(_on_disks, places, AHEAD).groupBy("carrier").agg(*_sums(AHEAD))
     summed = ahead.transform(_at_levels, levels).groupBy("key").agg(*_sums(AHEAD))
-    series = every.join(expected.select(*PARTITION, "stands", "fell", "level"), on=list(PARTITION), how="inner")
-    before_full = F.col("hour") < F.col("fell")
-    standing = F.when(before_full, F.col("level")).otherwise(F.col("size"))
-    parts = series.select(
-        *PARTITION,
-        "hour",
-        F.when(F.col("stands"), standing).otherwise(0).alias("standing"),
-        F.when(F.col("stands"), 0).otherwise(F.col("size")).alias("grown"),
+    parts = every.select(*PARTITION, "hour", "size").join(
+        expected.select(*PARTITION, "stands", "first", "fell", "least", "level", "rate"),
+        on=list(PARTITION),
+        how="inner",
     )
+    parts = parts.select(*PARTITION, "hour", *_past())
     names = ("grown", "standing")
     of_disks = parts.transform(_on_disks, places, ("hour", *names)).groupBy("carrier", "hour").agg(*_sums(names))
     each = of_disks.transform(_at_levels, levels).groupBy("key", "hour").agg(*_sums(names))
@@ -238,12 +267,33 @@ def histories(every: DataFrame, expected: DataFrame, carried: DataFrame, known: 
     )
 
 
+def _past() -> tuple[Column, Column]:
+    """Return what of a size is `grown` and what is `standing`, in the past that a forecast is held against.
+
+    A partition that stands was at its level before it was full, and one that grows grew before it was made: otherwise
+    each new topic would count as chance, and as rhythm of the week.
+    """
+    hour, size, stands = F.col("hour"), F.col("size"), F.col("stands")
+    was_filling = (hour < F.col("fell")) & (size < F.col("least"))
+    standing = F.when(was_filling, F.col("level")).otherwise(size)
+    made_later = F.floor(size + F.col("rate") * (hour - F.col("first")))
+    grown = F.when(hour < F.col("first"), made_later).otherwise(size)
+    return (
+        F.when(stands, 0).otherwise(grown).alias("grown"),
+        F.when(stands, standing).otherwise(0).alias("standing"),
+    )
+
+
 def _on_disks(rows: DataFrame, places: DataFrame, names: tuple[str, ...]) -> DataFrame:
     """Return the rows of partitions on each disk that holds them, as often as it does."""
-    slim = places.select(F.xxhash64(*PARTITION).alias(_BY_HASH), F.col("partition").alias("number"), "carrier", "weight")
+    slim = places.select(
+        F.xxhash64(*PARTITION).alias(_BY_HASH), F.col("partition").alias("number"), "carrier", "weight"
+    )
     is_same = (F.xxhash64(*PARTITION) == F.col(_BY_HASH)) & (F.col("partition") == F.col("number"))
     on = rows.join(F.broadcast(slim), on=is_same, how="inner")
-    return on.select("carrier", *(name if name == "hour" else (F.col(name) * F.col("weight")).alias(name) for name in names))
+    return on.select(
+        "carrier", *(name if name == "hour" else (F.col(name) * F.col("weight")).alias(name) for name in names)
+    )
 
 
 def _at_levels(rows: DataFrame, levels: DataFrame) -> DataFrame:
@@ -271,12 +321,11 @@ def _chances(each: DataFrame) -> DataFrame:
         return grown.alias(f"grown_{after}"), (2 * F.col("standing") - stood - stood_earlier).alias(f"standing_{after}")
 
     off = each.select("*", *errors(1), *errors(2))
-    squares = {
-        name: [_mean_square(f"{name}_{after}") for after in (1, 2)] for name in ("grown", "standing")
-    }
+    squares = {name: [_mean_square(f"{name}_{after}") for after in (1, 2)] for name in ("grown", "standing")}
     counts = [F.count("grown_1"), F.count("grown_2")]
-    # A forecast of h days made by a week is off by s * sqrt(h * (1 + h / 7)): 14 and 42 times the variance of a day.
-    scaled = {"grown": (14.0, 42.0), "standing": (4.0, 4.0)}
+    # By how many days' variance each is off, as `disk_forecast` has it: h * (1 + h / 7) for what grows. What stands was
+    # foretold by two weeks, 10.5 and 17.5 days before in the middle; its error is taken twice.
+    scaled = {"grown": (14.0, 42.0), "standing": (4 * 10.5, 4 * 17.5)}
     return off.groupBy("key").agg(
         (-F.min("hour")).alias("hours"),
         F.min_by("grown", "hour").alias("grown_first"),
