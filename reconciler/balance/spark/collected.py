@@ -25,6 +25,7 @@ from reconciler.balance.model.balance_report import (
     Traffic,
 )
 from reconciler.balance.model.disk_forecast import ENOUGH_DAYS, SIZES_AFTER
+from reconciler.balance.model.history import History
 from reconciler.balance.spark.buckets import MILLI
 from reconciler.balance.spark.forecast import has_history
 from reconciler.balance.spark.normalise import MICROS, MICROS_PER_DAY
@@ -53,6 +54,7 @@ class Found:
     skews: tuple[Skew, ...] = ()
     span: Span | None = None
     hours: tuple[HourOfWeek, ...] = ()
+    history: History | None = None
 
     def of(self, level: Level) -> tuple[LoadRow, ...]:
         """Return the rows of that level."""

@@ -10,6 +10,7 @@ from reconciler.balance.model.balance_report import Level
 from reconciler.balance.model.disk_forecast import DiskHistory, foretold
 from reconciler.balance.spark.figures import FORECAST
 from reconciler.balance.spark.replica_load import KEYS
+from reconciler.balance.spark.spellings import in_spark
 
 _DISKS = (Level.LOG_DIR.value, Level.BROKER.value)
 _NO_CHANGES = (None,) * len(FORECAST[3:])
@@ -30,7 +31,7 @@ def disk_forecasts(histories: DataFrame, figures: DataFrame) -> DataFrame:
     sizes = figures.where(F.col("level").isin(*_DISKS)).select(*KEYS, "free_bytes").collect()
     free = {_key(row): row.free_bytes for row in sizes}
     rows = sorted(_forecasts(histories.collect(), free))
-    return figures.sparkSession.createDataFrame(arrow_table(_COLUMNS, rows))
+    return in_spark(figures.sparkSession, arrow_table(_COLUMNS, rows))
 
 
 def _forecasts(found: list[Row], free: Mapping[tuple[object, ...], int | None]) -> Iterator[tuple[object, ...]]:

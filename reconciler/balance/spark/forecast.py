@@ -9,8 +9,6 @@ it will be is summed over the replicas of a disk; `model.disk_forecast` makes th
 All sums are of whole bytes, so that no order of rows can show.
 """
 
-from functools import reduce
-
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -175,7 +173,9 @@ def _trend() -> Column:
     slopes = F.lit(0.0)
     for count in range(2, WEEKS + 1):
         middle, spread = (count - 1) / 2, count * (count * count - 1) / 12
-        backwards = reduce(Column.__add__, (F.lit(back - middle) * F.col(f"week_{back}") for back in range(count)))
+        backwards = F.lit(0.0)
+        for back in range(count):
+            backwards += F.lit(back - middle) * F.col(f"week_{back}")
         slopes = F.when(F.col("weeks") == count, -backwards / (spread * HOURS_A_WEEK**2)).otherwise(slopes)
     return slopes * F.lit(_DAMPED)
 
@@ -321,27 +321,24 @@ def _chances(each: DataFrame) -> DataFrame:
         return grown.alias(f"grown_{after}"), (2 * F.col("standing") - stood - stood_earlier).alias(f"standing_{after}")
 
     off = each.select("*", *errors(1), *errors(2))
-    squares = {name: [_mean_square(f"{name}_{after}") for after in (1, 2)] for name in ("grown", "standing")}
-    counts = [F.count("grown_1"), F.count("grown_2")]
     # By how many days' variance each is off, as `disk_forecast` has it: h * (1 + h / 7) for what grows. What stands was
     # foretold by two weeks, 10.5 and 17.5 days before in the middle; its error is taken twice.
     scaled = {"grown": (14.0, 42.0), "standing": (4 * 10.5, 4 * 17.5)}
+    counted = F.count("grown_1") + F.count("grown_2")
+    chances = [
+        ((_squares(f"{name}_1") / one + _squares(f"{name}_2") / two) / counted).alias(f"{name}_chance")
+        for name, (one, two) in scaled.items()
+    ]
     return off.groupBy("key").agg(
         (-F.min("hour")).alias("hours"),
         F.min_by("grown", "hour").alias("grown_first"),
         F.max_by("grown", "hour").alias("grown_now"),
         F.max_by("standing", "hour").alias("standing_now"),
-        *(
-            (
-                reduce(Column.__add__, (one / scale for one, scale in zip(squares[name], scaled[name], strict=True)))
-                / reduce(Column.__add__, counts)
-            ).alias(f"{name}_chance")
-            for name in squares
-        ),
+        *chances,
     )
 
 
-def _mean_square(name: str) -> Column:
+def _squares(name: str) -> Column:
     """Return the sum of squares, exact until it is one number."""
     exact = F.col(name).cast("decimal(19,0)")
     return F.coalesce(F.sum((exact * exact).cast(_EXACT)).cast("double"), F.lit(0.0))
