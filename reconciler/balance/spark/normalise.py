@@ -13,12 +13,12 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
-from reconciler.balance.model.load_report import Rule
+from reconciler.balance.model.load_report import ABSENT, Rule
 from reconciler.balance.spark.schemas import KEYS, RATES
 
 MARKS = "marks"
-# GAP and MISSING_PARTITION are about samples that are not there: they are counted at the end.
-MARKED: tuple[Rule, ...] = tuple(rule for rule in Rule if rule not in {Rule.GAP, Rule.MISSING_PARTITION})
+# Those about samples that are not there are counted at the end.
+MARKED: tuple[Rule, ...] = tuple(rule for rule in Rule if rule not in ABSENT)
 LEFT_OUT = (
     Rule.INCOMPLETE, Rule.FUTURE, Rule.UNKNOWN_PARTITION, Rule.UNKNOWN_BROKER, Rule.DUPLICATE, Rule.NOT_SPLIT,
     Rule.UNUSED_SERIES,
