@@ -27,13 +27,11 @@ from reconciler.balance.spark.normalise import MICROS, MOST_PER_SECOND
 from reconciler.balance.spark.schemas import KEYS
 
 SERIES = (*KEYS, "rate")
-MILLI = 1000
-"""Rates are summed as whole thousandths of a byte a second: sums of doubles would depend on the order of rows."""
 RUNG = "rung"
 # One in so many has to be there: of an hour's buckets, of all for the percentile and for anything, of what is carried.
 _OF_HOUR, _OWN, _LEAST, _OTHERS = 2, 4, 10, 4
 _P95 = 0.95
-_MOST = int(MOST_PER_SECOND) * MILLI
+_MOST = int(MOST_PER_SECOND) * 1000
 # Hours of the week count from Monday; time began on a Thursday.
 _HOUR, _HOURS_A_WEEK, _THURSDAY = 3600 * MICROS, 168, 72
 _OF_TOPIC, _OF_CLUSTER = ("cluster", "topic", "rate"), ("cluster", "rate")

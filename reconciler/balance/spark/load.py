@@ -79,8 +79,10 @@ def measured(partitions: DataFrame, bucket_seconds: int, known: DataFrame | None
     clusters = _clusters(partitions, bucket_seconds).persist()
     kept: tuple[DataFrame, ...] = (clusters,)
     whole = partitions
-    if _with_holes(partitions, clusters).limit(1).count():
-        series = _series(partitions).persist(StorageLevel.DISK_ONLY)
+    with_holes = _with_holes(partitions, clusters)
+    if with_holes.limit(1).count():
+        holed = partitions.join(F.broadcast(with_holes), on="cluster", how="left_semi")
+        series = _series(holed).persist(StorageLevel.DISK_ONLY)
         fills = _fills(series).persist(StorageLevel.DISK_ONLY)
         whole = _with_fills(partitions, fills)
         clusters = _clusters(whole, bucket_seconds).persist()
@@ -94,7 +96,8 @@ def _with_holes(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
     """Return the clusters in which a partition has no sample in a bucket, or a rate in some of its buckets only."""
     every = F.least("seen", *(F.when(F.col(f"{rate}_known") > 0, F.col(f"{rate}_known")) for rate in RATES))
     fewest = partitions.where(F.col("seen") > 0).groupBy("cluster").agg(F.min(every).alias("fewest"))
-    return fewest.join(F.broadcast(clusters), on="cluster", how="inner").where(F.col("fewest") < F.col("buckets"))
+    joined = fewest.join(F.broadcast(clusters), on="cluster", how="inner")
+    return joined.where(F.col("fewest") < F.col("buckets")).select("cluster")
 
 
 def _series(partitions: DataFrame) -> DataFrame:
@@ -277,8 +280,11 @@ def _found(placed: DataFrame, known: DataFrame | None) -> DataFrame:
     """Return one row for each cluster: what was seen, and each rule's count."""
     seen = placed.where(F.col("seen") > 0).select("cluster", "topic", "partition")
     missing = _holes(seen) if known is None else _not_seen(seen, known)
-    counted = {rule.value: F.sum(rule.value) for rule in Rule if rule.value in placed.columns}
-    rules = [counted.get(rule.value, F.lit(0)).alias(rule.value) for rule in Rule if rule is not Rule.MISSING_PARTITION]
+    rules = [
+        (F.sum(rule.value) if rule.value in placed.columns else F.lit(0)).alias(rule.value)
+        for rule in Rule
+        if rule is not Rule.MISSING_PARTITION
+    ]
     return (
         placed.groupBy("cluster")
         .agg(

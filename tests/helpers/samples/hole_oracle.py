@@ -1,4 +1,4 @@
-"""What is to be estimated in time buckets without a rate, in plain Python over dicts: none of the code that it checks."""
+"""What is to be estimated in time buckets without a rate, in plain Python: none of the code that it checks."""
 
 import math
 from collections import defaultdict
