@@ -13,7 +13,6 @@ fails, that partition's samples are done again the first way.
 """
 
 from collections.abc import Callable
-from functools import reduce
 from typing import NamedTuple
 
 from pyspark import StorageLevel
@@ -24,6 +23,7 @@ from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.holes import fills_of, rung_counts
 from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MICROS_PER_DAY, counts, is_kept
 from reconciler.balance.spark.schemas import KEYS, LOADS, RATES
+from reconciler.balance.spark.spellings import all_of
 
 HASH = "partition_hash"
 _P95 = 0.95
@@ -383,7 +383,7 @@ def _summed() -> list[Column]:
 
 def _is_sound() -> Column:
     seen = F.col("seen")
-    conditions = (
+    return all_of(
         F.col("is_one") & (F.col(MARKS) == 0),
         F.size(F.array_distinct("buckets_back")) == seen,
         *(F.col(f"{rate}_known") == seen for rate in RATES if rate not in _NEVER_MADE),
@@ -391,4 +391,3 @@ def _is_sound() -> Column:
         F.sort_array("writings_back") == F.col("writings_back"),
         F.sort_array("offsets_back") == F.col("offsets_back"),
     )
-    return reduce(Column.__and__, conditions)
