@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -42,7 +41,7 @@ from reconciler.balance.spark.session import read_parquet, spark_errors, write_p
 from reconciler.balance.spark.skew import skew
 from reconciler.balance.spark.soundness import SPANS, Told, filled, told
 from reconciler.balance.spark.sources import read_samples
-from reconciler.balance.spark.spellings import in_spark
+from reconciler.balance.spark.spellings import in_spark, settled
 
 FIGURES, EVENNESS = "figures", "evenness"
 _WAYS = ("bytes_in", "bytes_out")
@@ -193,9 +192,9 @@ def balance_of_samples(
         whole = with_growth(summed, rows, carriers)
         if found.with_holes:
             with_holes = _clusters(rows.sparkSession, found.with_holes)
-            series = series_of(of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi"), _WAYS)
-            series = series.persist(StorageLevel.DISK_ONLY)
-            fills = with_known(fills_of(series, _WAYS), series, _WAYS).persist(StorageLevel.DISK_ONLY)
+            holed = of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi")
+            series = settled(series_of(holed, _WAYS))
+            fills = settled(with_known(fills_of(series, _WAYS), series, _WAYS))
             whole = with_fills(whole, fills, averages_of(series, _WAYS), carriers).persist()
             kept += [series, fills, whole]
             found = filled(found, whole, known, fills)
@@ -242,7 +241,7 @@ def with_sizes(replicas: DataFrame, sizes: DataFrame) -> DataFrame:
 
 
 def _clusters(spark: SparkSession, names: Sequence[str]) -> DataFrame:
-    return F.broadcast(spark.createDataFrame(arrow_table({"cluster": TEXT}, ((name,) for name in names))))
+    return F.broadcast(in_spark(spark, arrow_table({"cluster": TEXT}, ((name,) for name in names))))
 
 
 def _spans(spark: SparkSession, found: Told) -> DataFrame:

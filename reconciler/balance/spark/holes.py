@@ -43,7 +43,7 @@ def hour_of_week(bucket: Column) -> Column:
 
 
 def series_of(rows: DataFrame, rates: Sequence[str]) -> DataFrame:
-    """Return one row for each partition and rate that it has: SERIES, and `points`, each a bucket and a value.
+    """Return one row for each partition and rate that it has: SERIES, `points`, each a bucket and a value, and `p95`.
 
     `rows` has one row for each partition and bucket, with these rates in thousandths, null where unknown.
     """
@@ -54,7 +54,17 @@ def series_of(rows: DataFrame, rates: Sequence[str]) -> DataFrame:
         .where(F.col("value").isNotNull())
         .groupBy(*SERIES)
         .agg(F.collect_list(F.struct("bucket", "value")).alias("points"))
+        .transform(with_p95)
     )
+
+
+def with_p95(series: DataFrame) -> DataFrame:
+    """Add the 95th percentile of the points, in whole thousandths, interpolated linearly between the closest ranks."""
+    ascending = F.sort_array("points.value")
+    rank = (F.size("points") - 1) * F.lit(_P95)
+    below, above = F.floor(rank), F.ceil(rank)
+    low, high = (F.get(ascending, place.cast("int")) for place in (below, above))
+    return series.withColumn("p95", _whole(low + (rank - below) * (high - low)))
 
 
 def points_of(series: DataFrame) -> DataFrame:
@@ -128,7 +138,7 @@ def _estimates(series: DataFrame) -> DataFrame:
 
 
 def _with_share(series: DataFrame, buckets: DataFrame) -> DataFrame:
-    """Add `grid`, the buckets in which the cluster has the rate, `may_fill`, and `p95` where the partition's counts."""
+    """Add `grid`, the buckets in which the cluster has the rate, and `may_fill`; keep `p95` where enough was seen."""
     grids = buckets.groupBy(*_OF_CLUSTER).agg(F.collect_list("bucket").alias("grid"))
     seen, due = F.size("points"), F.size("grid")
     return series.join(F.broadcast(grids), on=list(_OF_CLUSTER), how="inner").select(
@@ -136,17 +146,8 @@ def _with_share(series: DataFrame, buckets: DataFrame) -> DataFrame:
         "points",
         "grid",
         (seen * _LEAST >= due).alias("may_fill"),
-        F.when(seen * _OWN >= due, _percentile(F.col("points.value"))).alias("p95"),
+        F.when(seen * _OWN >= due, F.col("p95")).alias("p95"),
     )
-
-
-def _percentile(values: Column) -> Column:
-    """Return the percentile in whole thousandths, interpolated linearly between the closest ranks."""
-    ascending = F.sort_array(values)
-    rank = (F.size(values) - 1) * F.lit(_P95)
-    below, above = F.floor(rank), F.ceil(rank)
-    low, high = (F.get(ascending, place.cast("int")) for place in (below, above))
-    return _whole(low + (rank - below) * (high - low))
 
 
 def _by_hour(points: DataFrame, buckets: DataFrame) -> DataFrame:

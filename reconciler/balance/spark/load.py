@@ -20,10 +20,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.model.load_report import Rule
-from reconciler.balance.spark.holes import fills_of, rung_counts
+from reconciler.balance.spark.holes import fills_of, rung_counts, with_p95
 from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MICROS_PER_DAY, counts, is_kept
 from reconciler.balance.spark.schemas import KEYS, LOADS, RATES
-from reconciler.balance.spark.spellings import all_of
+from reconciler.balance.spark.spellings import all_of, settled
 
 HASH = "partition_hash"
 _P95 = 0.95
@@ -82,8 +82,8 @@ def measured(partitions: DataFrame, bucket_seconds: int, known: DataFrame | None
     with_holes = _with_holes(partitions, clusters)
     if with_holes.limit(1).count():
         holed = partitions.join(F.broadcast(with_holes), on="cluster", how="left_semi")
-        series = _series(holed).persist(StorageLevel.DISK_ONLY)
-        fills = _fills(series).persist(StorageLevel.DISK_ONLY)
+        series = settled(_series(holed))
+        fills = settled(_fills(series))
         whole = _with_fills(partitions, fills)
         clusters = _clusters(whole, bucket_seconds).persist()
         kept = (*kept, series, fills)
@@ -111,7 +111,7 @@ def _series(partitions: DataFrame) -> DataFrame:
         )
 
     told = F.array(*(F.struct(F.lit(rate).alias("rate"), points(rate).alias("points")) for rate in RATES))
-    return partitions.select(*KEYS, F.inline(told)).where(F.size("points") > 0)
+    return partitions.select(*KEYS, F.inline(told)).where(F.size("points") > 0).transform(with_p95)
 
 
 def _fills(series: DataFrame) -> DataFrame:

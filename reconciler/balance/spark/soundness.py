@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, Window
@@ -137,7 +136,7 @@ def _spans(by_bucket: DataFrame, bucket_seconds: int) -> DataFrame:
             F.count(F.lit(1)).alias("buckets"),
             F.coalesce(F.expr(MEDIAN_STEP), F.lit(bucket_seconds)).cast("long").alias("step"),
             F.sum("fresh").alias("partitions"),
-            reduce(Column.__or__, map(_is_uneven, _SEEN)).alias("is_uneven"),
+            (_is_uneven("seen_in") | _is_uneven("seen_out")).alias("is_uneven"),
             *_rows_and_flags(),
         )
     )
