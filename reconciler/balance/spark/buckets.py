@@ -14,9 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.spark.growth import GROWTH, significant, slope
-from reconciler.balance.spark.holes import hour_of_week
 from reconciler.balance.spark.load import buckets_of
-from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MOST_PER_SECOND, is_kept
+from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MOST_PER_SECOND, hour_of_week, is_kept
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, PLACE, at_every_level
 
 # Rates are summed as whole thousandths of a byte a second: sums of doubles would depend on the order of rows.

@@ -23,7 +23,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.model.load_report import FILLED, Rule
-from reconciler.balance.spark.normalise import MICROS, MOST_PER_SECOND
+from reconciler.balance.spark.normalise import MOST_PER_SECOND, hour_of_week
 from reconciler.balance.spark.schemas import KEYS
 
 SERIES = (*KEYS, "rate")
@@ -32,14 +32,7 @@ RUNG = "rung"
 _OF_HOUR, _OWN, _LEAST, _OTHERS = 2, 4, 10, 4
 _P95 = 0.95
 _MOST = int(MOST_PER_SECOND) * 1000
-# Hours of the week count from Monday; time began on a Thursday.
-_HOUR, _HOURS_A_WEEK, _THURSDAY = 3600 * MICROS, 168, 72
 _OF_TOPIC, _OF_CLUSTER = ("cluster", "topic", "rate"), ("cluster", "rate")
-
-
-def hour_of_week(bucket: Column) -> Column:
-    """Return the hour of the week, 0 to 167 from Monday on in UTC, of a time in microseconds."""
-    return F.pmod(F.floor(bucket / _HOUR) + _THURSDAY, F.lit(_HOURS_A_WEEK)).cast("int")
 
 
 def series_of(rows: DataFrame, rates: Sequence[str]) -> DataFrame:

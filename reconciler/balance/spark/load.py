@@ -265,11 +265,11 @@ def _loads(placed: DataFrame) -> DataFrame:
     """Return the columns of LOADS in one sorted file: a row for each partition that has a sample."""
     busiest = -F.col("busiest_bucket")
     # No place is before the first, where no list has anything.
-    placed = placed.withColumn("at", F.array_position("buckets_back", busiest).cast("int") - 1)
+    placed = placed.withColumn("at", F.call_function("array_position", F.col("buckets_back"), busiest).cast("int") - 1)
     peaks = {f"{rate}_peak": _at(rate) for rate in RATES}
     if FILLED_BACK in placed.columns:
         # The bucket of a sample that lacks a rate stands there twice.
-        in_fills = F.array_position(FILLED_BACK, busiest)
+        in_fills = F.call_function("array_position", F.col(FILLED_BACK), busiest)
         again = F.size("buckets_back") - F.size(FILLED_BACK) + F.when(in_fills > 0, in_fills) - 1
         placed = placed.withColumn("again", again.cast("int"))
         peaks = {f"{rate}_peak": F.coalesce(_at(rate), _at(rate, "again")) for rate in RATES}
