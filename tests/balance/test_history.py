@@ -213,6 +213,12 @@ def test_what_changed_is_the_sum_of_what_each_topic_and_each_moved_replica_broug
             assert one.bytes_in.change == pytest.approx(
                 float(sums[one.topic, "in_after"] - sums[one.topic, "in_before"]), abs=2
             )
+        order = sorted(
+            case.cluster.brokers,
+            key=lambda one: -sum(abs(sums[one, f"{way}_after"] - sums[one, f"{way}_before"]) for way in ("in", "out")),
+        )
+        held = {replica.names[2][1] for replica in oracle.replicas_of(case.cluster)}
+        assert [one.broker for one in changes.brokers] == [one for one in order if one in held]
         shares = [one.share for one in whole.causes]
         assert shares == sorted(shares, reverse=True)
         assert sum(shares) == pytest.approx(1, abs=1e-4) or len(shares) == 10

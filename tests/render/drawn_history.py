@@ -51,7 +51,9 @@ def drawn_history(random: Random, brokers: int, *, days: int = 28, topic: str = 
             for placement in Placement
             if (is_then := placement is Placement.THEN) or True
         ),
-        changes=Changes(_at(14), _at(21), _at(28), of=scopes),
+        changes=Changes(
+            _at(14), _at(21), _at(28), of=scopes, brokers=(Contribution(Cause.BROKER, broker=1, bytes_in=Shift(9, 3)),)
+        ),
         has_broker_samples=True,
         slow_brokers=(slow,),
     )

@@ -28,6 +28,7 @@ class Cause(StrEnum):
     """What made a load change."""
 
     TOPIC = "topic"
+    BROKER = "broker"
     LEADERSHIP = "leadership"
     REPLICAS = "replicas"
 
@@ -80,9 +81,10 @@ class Shift:
 class Contribution:
     """What one cause adds to a change, or takes from it."""
 
-    cause: Annotated[Cause, "A topic; or leaders, or replicas, that another broker has now."]
+    cause: Annotated[Cause, "A topic; a broker; or leaders, or replicas, that another broker has now."]
     topic: Annotated[str | None, "The topic, where it is one."] = None
     is_new: Annotated[bool, "Whether the topic had no sample in the earlier time or before."] = False
+    broker: Annotated[int | None, "The broker, where it is one."] = None
     from_broker: Annotated[int | None, "The broker that had them, of leaders and replicas."] = None
     to_broker: Annotated[int | None, "The broker that has them now."] = None
     bytes_in: Annotated[Shift | None, REQUIRED, "Bytes a second in; of leaders what producers send."] = None
@@ -117,6 +119,11 @@ class Changes:
     is_by_week: Annotated[bool, REQUIRED, "False: samples fill less than two weeks, so halves are compared."] = True
     of: Annotated[
         tuple[Changed, ...], REQUIRED, "The whole cluster, then the brokers that carry most now, the busiest first."
+    ] = ()
+    brokers: Annotated[
+        tuple[Contribution, ...],
+        REQUIRED,
+        "Ten brokers at most, those first that changed most, with the placement of today.",
     ] = ()
 
 

@@ -37,7 +37,8 @@ def sections(history: History) -> Iterator[Section]:
         changes = history.changes
         title = f"What changed: {changes_of(history)}"
         scopes = tuple(_changed(scope) for scope in changes.of if scope.causes)
-        yield Section(title, scopes, (f"**{title}**",))
+        brokers = (_brokers(changes.brokers),) if changes.brokers else ()
+        yield Section(title, (*scopes[:1], *brokers, *scopes[1:]), (f"**{title}**",))
     yield Section("Slow brokers", (_slow(history),), ("**Slow brokers**",))
 
 
@@ -76,6 +77,8 @@ def cause_name(cause: Contribution) -> str:
     match cause.cause:
         case Cause.TOPIC:
             return f"topic {cause.topic}{' (new)' if cause.is_new else ''}"
+        case Cause.BROKER:
+            return f"broker {cause.broker}"
         case Cause.LEADERSHIP:
             return f"leadership from broker {cause.from_broker} to broker {cause.to_broker}"
         case Cause.REPLICAS:
@@ -183,6 +186,11 @@ def _changed(scope: Changed) -> Table:
     shown = scope.causes if scope.broker is None else scope.causes[:CAUSES_OF_BROKERS]
     rows = ((cause_name(cause), *_shifts(cause), percent(cause.share, 2)) for cause in shown)
     return Table(head, (whole, *rows))
+
+
+def _brokers(causes: Sequence[Contribution]) -> Table:
+    rows = ((cause_name(cause), *_shifts(cause), percent(cause.share, 2)) for cause in causes[:BROKERS_SHOWN])
+    return Table(("brokers, as placed today", "in", "out", "size", "of what changed"), tuple(rows))
 
 
 def _shifts(one: Changed | Contribution) -> tuple[str, str, str]:

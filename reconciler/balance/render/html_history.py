@@ -172,23 +172,25 @@ class HistoryPage:
     def changes(self) -> Iterator[Table]:
         """What changed, of the cluster and of the brokers that carry most."""
         told = self.history.changes
-        for scope in (told.of if told is not None else ())[: 1 if self.is_one_of_many else None]:
-            if scope.causes:
-                causes = scope.causes[: 3 if self.is_one_of_many else None]
-                whole = (name_cell("altogether"), *_shift_cells(scope))
-                rows = (
-                    (*whole, text_cell("")),
-                    *(
-                        (
-                            name_cell(cause_name(cause)),
-                            *_shift_cells(cause),
-                            _share_cell(cause, has_bar=not self.is_one_of_many),
-                        )
-                        for cause in causes
-                    ),
-                )
-                caption = f"What changed on {scope_name(scope)}: {changes_of(self.history)}."
-                yield Table(caption, ("Cause", "In", "Out", "Size", "Of what moved"), rows, len(rows))
+        if told is None:
+            return
+        scopes = [scope for scope in told.of if scope.causes][: 1 if self.is_one_of_many else None]
+        for scope in scopes:
+            causes = scope.causes[: 3 if self.is_one_of_many else None]
+            caption = f"What changed on {scope_name(scope)}: {changes_of(self.history)}."
+            whole = (name_cell("altogether"), *_shift_cells(scope), text_cell(""))
+            yield self._causes(caption, (whole, *map(self._cause, causes)))
+        if told.brokers and not self.is_one_of_many:
+            yield self._causes(
+                "What changed, broker by broker, as placed today.", tuple(map(self._cause, told.brokers))
+            )
+
+    def _cause(self, cause: Contribution) -> tuple[Cell, ...]:
+        share = _share_cell(cause, has_bar=not self.is_one_of_many)
+        return name_cell(cause_name(cause)), *_shift_cells(cause), share
+
+    def _causes(self, caption: str, rows: tuple[tuple[Cell, ...], ...]) -> Table:
+        return Table(caption, ("Cause", "In", "Out", "Size", "Of what moved"), rows, len(rows))
 
     @property
     def slow(self) -> Table | None:

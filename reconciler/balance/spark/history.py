@@ -15,8 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from reconciler.balance.files.arrow_tables import LONG, TEXT, ArrowTable, arrow_table
 from reconciler.balance.model.balance_report import Level, Measure
 from reconciler.balance.model.history import HOURS_A_WEEK
-from reconciler.balance.spark.buckets import MILLI, hour_of_week
-from reconciler.balance.spark.normalise import MICROS
+from reconciler.balance.spark.buckets import MILLI
+from reconciler.balance.spark.normalise import MICROS, hour_of_week
 from reconciler.balance.spark.replica_load import BEFORE, NO_BROKER, PARTITION
 from reconciler.balance.spark.skew import WEIGHED_BY, even
 
@@ -220,7 +220,7 @@ def skews_today(
     values = {
         Measure.IN: F.when(is_idle["in"], F.lit(0.0)).otherwise(F.col("in")),
         Measure.OUT: F.when(is_idle["out"], F.lit(0.0)).otherwise(F.col("out")),
-        Measure.SIZE: F.sum(F.coalesce("grown", F.lit(0))).over(in_order).cast("double"),
+        Measure.SIZE: (F.sum(F.coalesce("grown", F.lit(0))).over(in_order) + F.col("foreign_bytes")).cast("double"),
     }
     return _even_by_period(told, values)
 
@@ -246,7 +246,7 @@ def skews_then(standing: DataFrame, periods: DataFrame, brokers: DataFrame, time
     is_idle = F.col("replicas").isNull()
     values = {
         Measure.REPLICAS: F.coalesce("replicas", F.lit(0)).cast("double"),
-        Measure.SIZE: F.when(is_idle, F.lit(0.0)).when(F.col("unknown") == 0, F.col("size").cast("double")),
+        Measure.SIZE: F.when(is_idle, F.lit(0)).when(F.col("unknown") == 0, F.col("size")) + F.col("foreign_bytes"),
         Measure.IN: F.when(is_idle & (F.col("told") > 0), F.lit(0.0)).otherwise(F.col("in") / MILLI),
     }
     return _even_by_period(told, values)
@@ -257,7 +257,7 @@ def _grid(brokers: DataFrame, times: DataFrame) -> DataFrame:
     at = F.explode(F.sequence(F.lit(0), (F.col("periods") - 1).cast("int"))).alias("at")
     weighed = brokers.where(F.col("capacity") > 0)
     return weighed.join(F.broadcast(times.select("cluster", "periods")), on="cluster", how="inner").select(
-        "cluster", "broker", *sorted({*WEIGHED_BY.values()}), at
+        "cluster", "broker", "foreign_bytes", *sorted({*WEIGHED_BY.values()}), at
     )
 
 

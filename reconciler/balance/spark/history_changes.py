@@ -134,6 +134,21 @@ def changes(each: DataFrame) -> DataFrame:
     return head.select(*names).unionByName(first.select(*names))
 
 
+def by_broker(each: DataFrame) -> DataFrame:
+    """Return the brokers that changed most, of `compared`: cluster, broker, place, total (of all), then FIGURES."""
+    in_order = Window.partitionBy("cluster").orderBy(F.desc("weight"), F.desc("heft"), "broker")
+    return (
+        each.groupBy("cluster", "broker")
+        .agg(*_summed())
+        .withColumn("weight", _moved("in") + _moved("out"))
+        .withColumn("heft", _moved("size"))
+        .withColumn("total", F.sum("weight").over(Window.partitionBy("cluster")))
+        .withColumn("place", F.row_number().over(in_order))
+        .where((F.col("place") <= MOST_CAUSES) & (F.col("weight") + F.col("heft") > 0))
+        .select("cluster", "broker", "place", "total", *FIGURES)
+    )
+
+
 def _summed() -> list[Column]:
     return [F.sum(name).alias(name) for name in FIGURES]
 

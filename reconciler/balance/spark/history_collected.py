@@ -46,9 +46,10 @@ _FIELD = {
 
 
 @dataclass(slots=True)
-class _Moved:
-    """What other leaders and other replicas brought, by cluster."""
+class _Placed:
+    """What other leaders and other replicas brought, and which brokers changed, by cluster."""
 
+    brokers: dict[str, list["Row"]] = field(default_factory=lambda: defaultdict(list))
     leaders: dict[str, list["Row"]] = field(default_factory=lambda: defaultdict(list))
     replicas: dict[str, list["Row"]] = field(default_factory=lambda: defaultdict(list))
 
@@ -57,7 +58,7 @@ def collected_history(tables: HistoryTables) -> Mapping[str, History]:
     """Return the history of each cluster that has samples."""
     week, series = (_carried(table) for table in (tables.week, tables.series))
     skews = _skews(tables.skews.collect())
-    moved = _Moved(_by_cluster(tables.placed), _by_cluster(tables.moved))
+    moved = _Placed(*map(_by_cluster, (tables.brokers, tables.placed, tables.moved)))
     changes = _by_cluster(tables.changes)
     slow = _by_cluster(tables.slow)
     return {
@@ -105,7 +106,7 @@ def _skews(rows: Iterable["Row"]) -> Mapping[str, tuple[SkewAt, ...]]:
     }
 
 
-def _changes(times: Times, rows: Sequence["Row"], moved: _Moved) -> Changes | None:
+def _changes(times: Times, rows: Sequence["Row"], moved: _Placed) -> Changes | None:
     if times.start is None or times.middle is None or times.end is None or not rows:
         return None
     heads = sorted((row for row in rows if row.place == 0), key=lambda row: row["rank"])
@@ -116,7 +117,15 @@ def _changes(times: Times, rows: Sequence["Row"], moved: _Moved) -> Changes | No
         causes = [row for row in rows if row.place > 0 and row.broker == head.broker]
         scopes.append(_changed(head, sorted(causes, key=lambda row: row.place), (*led, *placed)))
     is_by_week = times.end - times.middle == HOURS_A_WEEK
-    return Changes(_iso(times.start), _iso(times.middle), _iso(times.end), is_by_week, tuple(scopes))
+    brokers = sorted(moved.brokers[times.cluster], key=lambda row: row.place)
+    return Changes(
+        start=_iso(times.start),
+        middle=_iso(times.middle),
+        end=_iso(times.end),
+        is_by_week=is_by_week,
+        of=tuple(scopes),
+        brokers=tuple(_broker(row) for row in brokers),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +159,17 @@ def _topic(row: "Row") -> Contribution:
         bytes_in=_shift(row, "in"),
         bytes_out=_shift(row, "out"),
         size_bytes=_shift(row, "size"),
+    )
+
+
+def _broker(row: "Row") -> Contribution:
+    return Contribution(
+        Cause.BROKER,
+        broker=row.broker,
+        bytes_in=_shift(row, "in"),
+        bytes_out=_shift(row, "out"),
+        size_bytes=_shift(row, "size"),
+        share=round(_weight(row) / row.total, 6) if row.total else 0.0,
     )
 
 

@@ -24,7 +24,7 @@ from reconciler.balance.spark.history import (
     times_of,
     week,
 )
-from reconciler.balance.spark.history_changes import changes, compared, led_elsewhere, moved_replicas
+from reconciler.balance.spark.history_changes import by_broker, changes, compared, led_elsewhere, moved_replicas
 from reconciler.balance.spark.history_samples import broker_samples, replica_samples, standing
 from reconciler.balance.spark.history_slow import slow_brokers
 from reconciler.balance.spark.replica_load import BEFORE, NO_BROKER
@@ -43,6 +43,8 @@ class HistoryTables:
     series: DataFrame
     skews: DataFrame
     changes: DataFrame
+    brokers: DataFrame
+    """The brokers that changed most."""
     placed: DataFrame | None
     """What brokers lead that others led before; None without samples of brokers."""
     moved: DataFrame | None
@@ -111,6 +113,7 @@ def history(today: Today, rows: DataFrame, spans: Sequence["Row"], beside: Besid
             series=series(periods, timed),
             skews=skews,
             changes=changes(changed),
+            brokers=by_broker(changed),
             placed=None if measured is None else led_elsewhere(measured, changed, compared_in, timed),
             moved=moved,
             slow=None if measured is None else slow_brokers(measured),
