@@ -4,11 +4,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.balance.cli.fail_on import FAIL_ON_HELP, fail_on, tell_failures
 from reconciler.balance.cli.spark_job import DAYS_HELP, MOST_DAYS, is_bucket_given, spark_job
 from reconciler.command.exits import Exit
 from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.terminal import tell, write
 from reconciler.command.verbs import option, verb
+from reconciler.model.gates import Gate
 
 if TYPE_CHECKING:
     from reconciler.balance.model.lake_report import LakeReport
@@ -46,8 +48,11 @@ LAKE_HELP = (
     "--days", type=click.IntRange(1, 3660), default=MOST_DAYS, show_default=True, show_envvar=True, help=DAYS_HELP
 )  # fmt: skip
 @option("--out", metavar="DIR", help="The folder to write; an older result goes. Only with --lake it may be left out.")
+@fail_on(FAIL_ON_HELP)
 @spark_job("Length of the time buckets whose rates are compared.")
-def command(asked: Asked, job: "SparkJob", *, lake: str | None, days: int, out: str | None) -> int:
+def command(
+    asked: Asked, job: "SparkJob", *, lake: str | None, days: int, out: str | None, fail_on: tuple[Gate, ...]
+) -> int:
     """Make the loads of partitions from samples, with Spark: one row for each cluster, topic and partition.
 
     Of each rate the average, 95th percentile and maximum over time buckets, and its `peak`: the rate in the cluster's
@@ -56,7 +61,7 @@ def command(asked: Asked, job: "SparkJob", *, lake: str | None, days: int, out: 
     that the snapshot does not have are left out.
     """
     if lake is not None:
-        return _of_lake(asked, job, lake, days, out)
+        return _of_lake(asked, job, lake, days=days, out=out, gates=fail_on)
     if not job.samples:
         raise click.UsageError("name the samples: --samples PATH...")
     if out is None:
@@ -64,14 +69,14 @@ def command(asked: Asked, job: "SparkJob", *, lake: str | None, days: int, out: 
     from reconciler.balance.workflow.loads import make_loads
 
     report = make_loads(asked.inputs, job, out)
-    _tell_loads(report, out)
-    _write(asked, report)
-    return Exit.DONE
+    return _told(asked, job, report, out, fail_on)
 
 
-def _of_lake(asked: Asked, job: "SparkJob", lake: str, days: int, out: str | None) -> int:
+def _of_lake(asked: Asked, job: "SparkJob", lake: str, days: int, out: str | None, gates: tuple[Gate, ...]) -> int:
     if not job.samples and out is None:
         raise click.UsageError("name what to do with the lake: --samples PATH... to take, --out DIR to write, or both.")
+    if out is None and gates:
+        raise click.UsageError("gates are held against loads, so --fail-on needs --out.")
     if asked.inputs.state:
         raise click.UsageError("a lake takes samples of all partitions: --state does not go with --lake.")
     from reconciler.balance.render.as_lake_report import lake_report_lines
@@ -82,16 +87,20 @@ def _of_lake(asked: Asked, job: "SparkJob", lake: str, days: int, out: str | Non
     )
     tell("\n".join(lake_report_lines(brought, lake)))
     if loads is not None and out is not None:
-        _tell_loads(loads, out)
-    _write(asked, brought if loads is None else loads)
+        return _told(asked, job, loads, out, gates)
+    _write(asked, brought)
     return Exit.DONE
 
 
-def _tell_loads(report: "LoadReport", out: str) -> None:
+def _told(asked: Asked, job: "SparkJob", report: "LoadReport", out: str, gates: tuple[Gate, ...]) -> int:
+    """Tell what the samples were, and which gates fail."""
     from reconciler.balance.render.as_load_report import load_report_lines
+    from reconciler.balance.workflow.loads import failed_gates
     from reconciler.model.words import counted
 
     tell("\n".join([*load_report_lines(report), f"Wrote {out}: {counted(report.partitions, 'partition')}."]))
+    _write(asked, report)
+    return tell_failures(failed_gates(report, gates, job.now, f"{out} is written all the same"))
 
 
 def _write(asked: Asked, report: "LoadReport | LakeReport") -> None:

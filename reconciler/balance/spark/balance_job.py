@@ -14,7 +14,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from reconciler.balance.files.arrow_tables import ArrowTable, arrow_table
+from reconciler.balance.files.arrow_tables import TEXT, ArrowTable, arrow_table
 from reconciler.balance.files.folders import TABLES_MARK, replaced_folder
 from reconciler.balance.model.balance_report import Headroom
 from reconciler.balance.spark.buckets import (
@@ -25,8 +25,10 @@ from reconciler.balance.spark.buckets import (
     carried,
     hours_of_week,
     known_carriers,
+    of_carried,
     statistics,
     sums,
+    with_fills,
     with_growth,
 )
 from reconciler.balance.spark.collected import Found, collected
@@ -45,6 +47,7 @@ from reconciler.balance.spark.forecast import (
 from reconciler.balance.spark.growth import with_bytes_grown
 from reconciler.balance.spark.history_collected import collected_history
 from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
+from reconciler.balance.spark.holes import averages_of, fills_of, series_of, with_known
 from reconciler.balance.spark.lake import DaysOfLake, Window
 from reconciler.balance.spark.loads_job import SampleTask
 from reconciler.balance.spark.normalise import MARKED, cleaned, normalised
@@ -52,11 +55,12 @@ from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TE
 from reconciler.balance.spark.schemas import LOADS
 from reconciler.balance.spark.session import read_parquet, spark_errors, write_parquet
 from reconciler.balance.spark.skew import skew
-from reconciler.balance.spark.soundness import SPANS, Told, told
+from reconciler.balance.spark.soundness import SPANS, Told, filled, told
 from reconciler.balance.spark.sources import read_samples
-from reconciler.balance.spark.spellings import in_spark
+from reconciler.balance.spark.spellings import in_spark, settled
 
 FIGURES, EVENNESS = "figures", "evenness"
+_WAYS = ("bytes_in", "bytes_out")
 _SKEW_KEYS = ("side", "cluster", "measure", "statistic")
 
 
@@ -233,8 +237,9 @@ def balance_of_samples(
     """Yield the balance by samples, as rows of one partition and bucket each (`rows`).
 
     Where these turn out to want their neighbours, those that `in_need` returns are taken instead. The rows are read
-    once, and again for their last sizes where the cluster does not tell all (`has_all_sizes`). What is kept of them
-    until the end is one row for each bucket of each log dir and topic.
+    once, again for their last sizes where the cluster does not tell all (`has_all_sizes`), and again where rates are
+    missing: then these are filled (`holes`), and an average is the sum of the averages of partitions. What is kept of
+    them until the end is one row for each bucket of each log dir and topic.
     """
     carriers = carried(assigned.partitions).persist()
     known = known_carriers(carriers).persist()
@@ -252,6 +257,14 @@ def balance_of_samples(
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
         whole = with_growth(summed, rows, carriers)
+        if found.with_holes:
+            with_holes = _clusters(rows.sparkSession, found.with_holes)
+            holed = of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi")
+            series = settled(series_of(holed, _WAYS))
+            fills = settled(with_known(fills_of(series, _WAYS), series, _WAYS))
+            whole = with_fills(whole, fills, averages_of(series, _WAYS), carriers).persist()
+            kept += [series, fills, whole]
+            found = filled(found, whole, known, fills)
         by_bucket = bucketed(whole, known)
         spans = _spans(rows.sparkSession, found)
         rates = statistics(by_bucket, spans, known)
@@ -299,6 +312,10 @@ def with_sizes(replicas: DataFrame, sizes: DataFrame) -> DataFrame:
     """Return the replicas, those of unknown size with their partition's `last_size`."""
     sized = replicas.join(sizes, on=list(PARTITION), how="left")
     return sized.withColumn("size_bytes", F.coalesce("size_bytes", "last_size")).drop("last_size")
+
+
+def _clusters(spark: SparkSession, names: Sequence[str]) -> DataFrame:
+    return F.broadcast(in_spark(spark, arrow_table({"cluster": TEXT}, ((name,) for name in names))))
 
 
 def _spans(spark: SparkSession, found: Told) -> DataFrame:

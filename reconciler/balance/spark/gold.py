@@ -55,7 +55,7 @@ def make_gold(silver: DataFrame, loads: str, report: str, bucket_seconds: int) -
         write_days(result.loads.transform(with_day).select(*LOADS_OF_DAY.fieldNames()), loads, ("topic", "partition"))
         write_days(result.found.transform(_report), report, ("partitions",))
     finally:
-        for table in (partitions, result.clusters):
+        for table in (partitions, result.clusters, *result.kept):
             table.unpersist()
 
 

@@ -140,7 +140,7 @@ def loads_of_window(
             write_parquet(result.loads, folder)
             found = [cluster_samples(row) for row in result.found.collect()]
         finally:
-            for table in (kept, result.clusters):
+            for table in (kept, result.clusters, *result.kept):
                 table.unpersist()
         defects = window.defects(spark)
         clusters = tuple(_with_defects(one, defects.get(one.cluster, {})) for one in found)
