@@ -72,7 +72,7 @@ def command(
     return _told(asked, job, report, out, fail_on)
 
 
-def _of_lake(asked: Asked, job: "SparkJob", lake: str, days: int, out: str | None, gates: tuple[Gate, ...]) -> int:
+def _of_lake(asked: Asked, job: "SparkJob", lake: str, *, days: int, out: str | None, gates: tuple[Gate, ...]) -> int:
     if not job.samples and out is None:
         raise click.UsageError("name what to do with the lake: --samples PATH... to take, --out DIR to write, or both.")
     if out is None and gates:
