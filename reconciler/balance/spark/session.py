@@ -188,18 +188,12 @@ def _sentence(text: str) -> ReconcilerError:
 
 
 def as_hadoop(path: Path | str) -> str:
-    """Return an absolute path of this machine as Spark takes it: by its very name, whatever stands in it.
+    """Return an absolute path of this machine, or a URI, as Spark takes it: by its very name, whatever stands in it.
 
     Hadoop decodes nothing in a path, so the `%20` of a file URI is taken for itself; without a scheme it looks in the
     cluster's own file system. In what it reads, brackets and stars are patterns, which `files.sample_files` keeps out.
     """
-    return f"file://{path}"
-
-
-def read_parquet(spark: "SparkSession", folder: str) -> "DataFrame":
-    """Return the table in that folder."""
-    # Turned off for several paths at once, Spark reads each of them as often as there are.
-    return spark.read.option("__globPaths__", value=False).parquet(as_hadoop(folder))
+    return f"file://{path}" if str(path).startswith("/") else str(path)
 
 
 def write_parquet(table: "DataFrame", folder: Path) -> None:
