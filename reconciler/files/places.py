@@ -53,7 +53,7 @@ def file_system(uri: str) -> tuple[Any, str]:
     whole = f"{host}/{path.lstrip('/')}".rstrip("/")
     try:
         if scheme in {"s3", "s3a", "s3n"}:
-            return fs.S3FileSystem(**_region_of(host)), whole
+            return fs.S3FileSystem(**_s3_settings(host)), whole
         if scheme == "gs":
             return fs.GcsFileSystem(), whole
         if scheme in {"abfs", "abfss"}:
@@ -74,13 +74,15 @@ def file_system(uri: str) -> tuple[Any, str]:
     )
 
 
-def _region_of(bucket: str) -> dict[str, str]:
-    """Return the bucket's region where Amazon has to be asked for it."""
+def _s3_settings(bucket: str) -> dict[str, str]:
+    """Return where that bucket is: the end point of the environment, else the region that Amazon tells."""
     from pyarrow import fs
 
-    if any(os.environ.get(name) for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL")):
-        return {}
-    if os.environ.get("AWS_ENDPOINT_URL_S3"):
+    end_point = next(filter(None, map(os.environ.get, ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))), None)
+    if end_point is not None:
+        scheme, _, host = end_point.rpartition("://")
+        return {"endpoint_override": host.rstrip("/"), "scheme": scheme or "https"}
+    if os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION"):
         return {}
     try:
         return {"region": fs.resolve_s3_region(bucket)}
