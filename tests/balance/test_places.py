@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from reconciler.files.places import as_local, file_system, is_uri, may_be_table
 from reconciler.model.problem import InvalidInput, ReconcilerError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
 EVERY = f"{STRANGE} größe [x]{{y,z}}*"
@@ -90,13 +90,18 @@ def test_what_is_written_comes_back_by_its_very_name_and_a_failure_leaves_it(
         write_whole(spark.range(rows), place)
         assert sorted(row["id"] for row in read_table(spark, place).collect()) == list(range(rows))
     with pytest.raises(ZeroDivisionError), replaced(spark, place, "_balance") as result:
-        result.tell(str(result.write(spark.range(9))), str(1 // 0))
+        _fail_after(result.write, spark.range(9))
     assert read_table(spark, place).count() == 3
     assert [path.name for path in lake.folder.iterdir()] == [name]
     (lake.folder / name / "_balance").unlink()
     with pytest.raises(ReconcilerError, match="holds other things") as foreign:
         write_whole(spark.range(1), place)
     assert foreign.value.code == "KR147"
+
+
+def _fail_after(write: "Callable[[DataFrame], None]", table: "DataFrame") -> None:
+    write(table)
+    raise ZeroDivisionError
 
 
 @pytest.fixture
@@ -284,9 +289,9 @@ def test_a_table_is_not_read_as_bare_parquet_but_by_its_reader_or_not_at_all(
             assert (ended.code, ended.err.count("\n")) == (1, 1), ended.err
             assert f"in/table: is {what} table, and this Spark has no reader for it" in ended.err
             assert "(KR280)" in ended.err
-    for place in (part, part / "part-0.parquet", part / "*.parquet"):
+    for below in ("", "/part-0.parquet", "/*.parquet"):
         for base in (str(lake.folder), lake.uri):
-            named = str(place).replace(str(lake.folder), base)
+            named = str(part).replace(str(lake.folder), base) + below
             ended = reconciler("loads", "--samples", named, "--out", str(lake.folder / "out"))
             assert (ended.code, "(KR281)" in ended.err) == (1, True), ended.err
     with pytest.raises(LoadsUnreadable, match=f"is {what} table, which only Spark reads") as raised:

@@ -38,6 +38,7 @@ from reconciler.balance.spark.session import spark_errors
 from reconciler.balance.spark.skew import skew
 from reconciler.balance.spark.soundness import SPANS, Told, told
 from reconciler.balance.spark.sources import read_samples
+from reconciler.balance.spark.spellings import in_spark
 from reconciler.balance.spark.tables import read_table, replaced
 from reconciler.files.loads import AMOUNTS, NO_COLUMNS, LoadsUnreadable
 
@@ -128,10 +129,10 @@ def assignments(
     spark: SparkSession, partitions: ArrowTable, places: ArrowTable, brokers: ArrowTable, *, has_plan: bool
 ) -> Assignments:
     """Return these tables in Spark."""
-    frame = spark.createDataFrame
     named = zip(partitions["side"].to_pylist(), partitions["cluster"].to_pylist(), strict=True)
     counted = Counter(cluster for side, cluster in named if side == BEFORE)
-    return Assignments(frame(partitions), frame(places), frame(brokers), has_plan, counted)
+    standing, disks, weighed = (in_spark(spark, table) for table in (partitions, places, brokers))
+    return Assignments(standing, disks, weighed, has_plan, counted)
 
 
 def rows_of_samples(spark: SparkSession, task: SampleTask) -> DataFrame | None:
@@ -271,7 +272,7 @@ def with_sizes(replicas: DataFrame, sizes: DataFrame) -> DataFrame:
 
 
 def _spans(spark: SparkSession, found: Told) -> DataFrame:
-    return spark.createDataFrame(arrow_table(SPANS, (tuple(row[name] for name in SPANS) for row in found.spans)))
+    return in_spark(spark, arrow_table(SPANS, (tuple(row[name] for name in SPANS) for row in found.spans)))
 
 
 def _last_sizes(samples: DataFrame) -> DataFrame:

@@ -9,7 +9,6 @@ last tells it, of equally old ones the larger. Ranges include both ends, so expo
 """
 
 from collections.abc import Sequence
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
@@ -19,6 +18,7 @@ from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.growth import grown
 from reconciler.balance.spark.normalise import MARKS, has, mark, marks
 from reconciler.balance.spark.schemas import RATES, SAMPLES, struct
+from reconciler.balance.spark.spellings import tried, united
 
 _SERIES = struct({"metric": MapType(StringType(), StringType()), "values": ArrayType(ArrayType(StringType()))})
 _ANSWER = struct({"data": struct({"result": ArrayType(_SERIES)})})
@@ -45,7 +45,7 @@ def prometheus_samples(spark: SparkSession, paths: Sequence[str], cluster: str |
         points.where(has(Rule.DUPLICATE)).transform(_repeated),
         series.where(~_is_used()).transform(_left_unused),
     )
-    samples = reduce(DataFrame.unionByName, counted, samples)
+    samples = united((samples, *counted))
     name = F.nullif("cluster", F.lit("")) if cluster is None else F.lit(cluster)
     return samples.withColumn("cluster", name).select(*SAMPLES.fieldNames(), "written_at", MARKS)
 
@@ -61,7 +61,7 @@ def _series(answers: DataFrame) -> DataFrame:
         .select(
             F.coalesce(*(_label(name) for name in _CLUSTER_LABELS), F.lit("")).alias("cluster"),
             _label("topic").alias("topic"),
-            _label("partition").try_cast("int").alias("partition"),
+            tried("series.metric['partition']", "int").alias("partition"),
             F.coalesce(*(_label(name) for name in _BROKER_LABELS), F.lit("")).alias("broker"),
             F.nullif(F.regexp_extract("plain", _LOG, 1), F.lit("")).alias("log"),
             F.nullif(F.regexp_extract("plain", _TOPIC_RATE, 2), F.lit("")).alias("rate"),
@@ -83,8 +83,7 @@ def _is_used() -> Column:
 
 def _points(series: DataFrame) -> DataFrame:
     """One row for each value: unknown, and marked, where it is no number or negative."""
-    seconds = F.col("point")[0].try_cast("decimal(20,6)")
-    value = F.col("point")[1].try_cast("double")
+    micros = tried("try_cast(point[0] AS decimal(20,6)) * 1000000", "bigint")
     is_number = ~F.isnan("read") & (F.abs("read") != F.lit(float("inf")))
     found = marks(
         mark(Rule.UNREADABLE, F.col("read").isNull()),
@@ -94,8 +93,8 @@ def _points(series: DataFrame) -> DataFrame:
     return (
         series.where(_is_used())
         .withColumn("point", F.explode("values"))
-        .withColumn("ts", F.timestamp_micros((seconds * 1_000_000).try_cast("bigint")))
-        .withColumn("read", value)
+        .withColumn("ts", F.timestamp_micros(micros))
+        .withColumn("read", tried("point[1]", "double"))
         .withColumns({"value": F.when(is_number & (F.col("read") >= 0), F.col("read")), MARKS: found})
         .drop("values", "point", "read")
     )

@@ -97,6 +97,8 @@ def settings(
         # Whatever SPARK_API_MODE says, and whichever packages are beside it: no Connect server.
         "spark.api.mode": "classic",
         "spark.sql.session.timeZone": "UTC",
+        # From 4.0 on it is Spark's default.
+        "spark.sql.ansi.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": str(has_progress).lower(),
         # For its pages, which are off, Spark would write a plan out as text each time that a part of it has run.
