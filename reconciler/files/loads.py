@@ -3,17 +3,21 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from reconciler.files.places import MARK_FILE, MARK_FOLDER, as_local, file_system, is_uri, may_be_table
+from reconciler.model.gates import Seen
 from reconciler.model.loads import Loads, PartitionLoad, Statistic
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 
 MOST_PROBLEMS = 20
 A_TABLE, NO_COLUMNS, TWICE, MEANINGLESS = "KR283", "KR152", "KR154", "KR155"
+REPORT = "_report.json"
+"""The report that `loads` writes beside its result."""
 LOAD_COLUMNS: Mapping[str, str] = {
     "cluster": "string",
     "topic": "string",
@@ -66,6 +70,38 @@ def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK)
         tail = [Problem(MEANINGLESS, f"--loads {folder}: {more} more rows are wrong")] if more > 0 else []
         raise InvalidInput([*problems[:MOST_PROBLEMS], *tail])
     return Loads(dict(sorted(found.items())), statistic, folder)
+
+
+def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:
+    """Return what the loads of that cluster are worth: its partitions' mean coverage, and what the report tells.
+
+    None is what is not told: loads that another system wrote have no report, and perhaps no coverage.
+    """
+    from pyarrow import compute
+
+    dataset = _dataset(folder)
+    coverage = None
+    if "coverage" in dataset.schema.names:
+        with _readable(folder):
+            held = dataset.to_table(columns=["coverage"], filter=compute.field("cluster") == cluster)
+            mean = compute.mean(held.column("coverage")).as_py()
+            # A mean of doubles may be a last digit below what each of them is.
+            coverage = None if mean is None else round(mean, 9)
+    told = _reported(folder, cluster)
+    last = told.get("lastBucket")
+    age = (now - datetime.fromisoformat(last)).total_seconds() if isinstance(last, str) else None
+    return Seen(cluster, coverage, age, told.get("samples") or 0, told.get("defects"))
+
+
+def _reported(folder: str, cluster: str) -> Mapping[str, Any]:
+    """Return what the report beside the loads tells of the cluster; nothing where there is none that can be read."""
+    system, path = _place(folder)
+    try:
+        with system.open_input_stream(f"{path}/{REPORT}") as file:
+            document = json.loads(file.read())
+        return next(each for each in document["clusters"] if each["cluster"] == cluster)
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        return {}
 
 
 def loads_table(folder: str | None, cluster: str) -> Any:
@@ -122,14 +158,13 @@ def _dataset(folder: str) -> Any:
         from pyarrow import dataset, fs
     except ImportError:
         raise LoadsUnreadable("--loads needs pyarrow: pip install 'kafka-reconciler[loads]'", code="KR151") from None
-    place = as_local(folder)
     with _readable(folder):
-        system, path = file_system(place) if is_uri(place) else (fs.LocalFileSystem(), str(Path(place).absolute()))
+        system, path = _place(folder)
         kind = system.get_file_info(path).type
     if kind == fs.FileType.Unknown:
         raise LoadsUnreadable(f"--loads {folder} is neither a folder nor a file; name a folder of Parquet")
     if kind == fs.FileType.NotFound:
-        table = "; tables of a catalogue are read by balance alone" if may_be_table(place) else ""
+        table = "; tables of a catalogue are read by balance alone" if may_be_table(folder) else ""
         message = f"--loads {folder}: there is no such folder; name one of Parquet with a row a partition{table}"
         raise LoadsUnreadable(message)
     with _readable(folder, " as Parquet"):
@@ -141,6 +176,14 @@ def _dataset(folder: str) -> Any:
     if not found.files:
         raise LoadsUnreadable(f"--loads {folder} holds no Parquet file; name a folder with a row a partition")
     return found
+
+
+def _place(folder: str) -> tuple[Any, str]:
+    """Return the file system of a path or a URI, and the path in it."""
+    from pyarrow import fs
+
+    local = as_local(folder)
+    return file_system(local) if is_uri(local) else (fs.LocalFileSystem(), str(Path(local).absolute()))
 
 
 def _files_of(system: Any, folder: str) -> list[str] | None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from reconciler.balance.files.arrow_tables import INT, TEXT, arrow_table
 from reconciler.balance.files.folders import LOADS_REPORT
 from reconciler.balance.files.sample_files import SampleFile
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
@@ -15,6 +16,7 @@ from reconciler.balance.spark.load import checked, measured, partitions_of
 from reconciler.balance.spark.normalise import MICROS, cleaned, normalised
 from reconciler.balance.spark.session import spark_errors
 from reconciler.balance.spark.sources import read_samples
+from reconciler.balance.spark.spellings import in_spark
 from reconciler.balance.spark.tables import replaced
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
@@ -52,7 +54,7 @@ def run_loads(spark: SparkSession, task: SampleTask, out: str, report_text: Call
     """
     known = None
     if task.state is not None:
-        known = spark.createDataFrame(list(task.state.partitions), "topic string, partition int")
+        known = in_spark(spark, arrow_table({"topic": TEXT, "partition": INT}, task.state.partitions))
     with spark_errors(), replaced(spark, out, LOADS_REPORT) as result_at:
         partitions, kept = _partitions(spark, task, known)
         result = measured(partitions, task.bucket_seconds, known)
@@ -60,7 +62,7 @@ def run_loads(spark: SparkSession, task: SampleTask, out: str, report_text: Call
             result_at.write(result.loads)
             clusters = tuple(_cluster(row) for row in result.found.collect())
         finally:
-            for table in (*kept, result.clusters):
+            for table in (*kept, *result.kept):
                 table.unpersist()
         report = LoadReport(task.bucket_seconds, clusters, tuple(task.notes))
         if not report.partitions:

@@ -9,8 +9,6 @@ from dataclasses import replace
 from itertools import takewhile
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 from pyspark.sql.types import StructType
@@ -30,7 +28,7 @@ from reconciler.balance.files.sample_files import (
     unused_columns,
 )
 from reconciler.balance.files.table_folders import ICEBERG, PART_OF_TABLE, part_of_table
-from reconciler.balance.spark.session import as_hadoop, spark_errors
+from reconciler.balance.spark.session import as_hadoop, raised_by_spark, spark_errors
 from reconciler.balance.spark.tables import format_at, place_is_table, reachable, read_format
 from reconciler.balance.spark.uri_results import by_name, files_at
 from reconciler.model.problem import InvalidInput, Problem
@@ -212,7 +210,7 @@ def _merged(spark: SparkSession, names: Sequence[str]) -> StructType:
     reader = spark.read.option("mergeSchema", value=True).option("recursiveFileLookup", value=True)
     try:
         return reader.parquet(*map(by_name, names)).schema
-    except (PySparkException, Py4JError) as error:
+    except raised_by_spark() as error:
         if "CANNOT_MERGE" not in str(error) and "Failed merging schema" not in str(error):
             raise
         raise Wrong(

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from reconciler.balance.files.folders import NOT_OURS, TABLES_MARK, replaced_folder
 from reconciler.balance.files.table_folders import DELTA, ICEBERG, NO_READER, no_reader
-from reconciler.balance.spark.session import as_hadoop, write_parquet
+from reconciler.balance.spark.session import as_hadoop, raised_by_spark, write_parquet
 from reconciler.balance.spark.uri_results import GLOB_PATHS, files_at, listed_files, replaced_at_uri
 from reconciler.files.places import as_local, is_uri, may_be_table
 from reconciler.model.problem import ReconcilerError
@@ -113,7 +112,7 @@ def read_format(spark: SparkSession, uri: str, form: str) -> DataFrame:
     try:
         found = spark.read.format(form).load(uri)
         found.columns  # noqa: B018 - a remote session looks for the reader now
-    except (PySparkException, Py4JError) as error:
+    except raised_by_spark() as error:
         if "DATA_SOURCE_NOT_FOUND" in str(error):
             raise ReconcilerError(f"{uri.removeprefix('file://')}: {no_reader(form)}", code=NO_READER) from None
         raise
@@ -133,7 +132,7 @@ def reachable(place: str) -> Iterator[None]:
     """Tell in one sentence where Spark has no file system of a URI's scheme."""
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except raised_by_spark() as error:
         missing = _MISSING_CLASS.search(str(error))
         if missing is None:
             raise
