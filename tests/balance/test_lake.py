@@ -26,7 +26,7 @@ from balance.lakes import (
 )
 from helpers.samples import load_oracle
 from helpers.samples.load_oracle import Expected, Row
-from helpers.samples.sample_tables import START
+from helpers.samples.sample_tables import PATTERN, START
 
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import LoadReport
@@ -64,7 +64,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole(spark: "SparkSession", samples: Path, tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, Ledger]":
     """Return the lake that took everything in one run."""
-    place = tmp_path_factory.mktemp("whole lake") / "größe %20"
+    place = tmp_path_factory.mktemp("whole lake") / PATTERN
     ledger, report = bring(spark, place, samples)
     days = [(name, _date(day)) for name in (MEASURED, GROWN) for day in range(DAYS)]
     assert {tuple(day) for day in ledger.made} == {(None, None), (GROWN, None), *days}
@@ -181,10 +181,10 @@ def test_loads_of_all_days_are_those_of_one_job_over_the_samples(
     once = tmp_path / "once"
     write_file(once, "all.parquet", [row for day in range(DAYS) for row in measured(day)])
     files = find_sample_files([str(once)]).files
-    expected = run_loads(spark, SampleTask(files, 60, NOW), tmp_path / "of samples", document)
+    expected = run_loads(spark, SampleTask(files, 60, NOW), str(tmp_path / "of samples"), document)
     place, ledger = whole
     days = window_of(ledger, str(place), MEASURED, DAYS)
-    found = loads_of_window(spark, days, tmp_path / "of lake", document)
+    found = loads_of_window(spark, days, str(tmp_path / "of lake"), document)
     # The late partition is not in the samples of that job.
     rows = [row for row in _loads(tmp_path / "of lake") if row["partition"] != 2]
     assert [row | {"growth_bytes_per_day": 0} for row in rows] == [

@@ -78,8 +78,6 @@ def test_a_folder_of_others_is_no_lake(tmp_path: Path) -> None:
         refuse_no_lake(tmp_path)
     with pytest.raises(ReconcilerError, match="is a file"):
         refuse_no_lake(tmp_path / "thesis.txt")
-    with pytest.raises(ReconcilerError, match=r"has \[ \] in its path"):
-        refuse_no_lake(tmp_path / "[x]")
 
 
 def test_two_runs_do_not_work_on_one_lake(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ HISTORY_HELP = (
         reconciler balance --samples /lake/samples --master spark://spark-1:7077 -o json
     """,
 )
-@option("--samples", metavar="PATH...", multiple=True, help="Files or folders, as loads reads.")
+@option("--samples", metavar="PATH...", multiple=True, help="Files, folders, URIs or tables, as loads reads.")
 @click.argument("more", metavar="", nargs=-1)
 @option("--loads", metavar="DIR", help="What loads wrote: averages and peaks, no percentiles.")
 @option("--lake", metavar="DIR", help="What loads --lake keeps: figures of its days, as of samples.")
@@ -51,7 +51,7 @@ HISTORY_HELP = (
     "--days", type=click.IntRange(1, 3660), default=MOST_DAYS, show_default=True, show_envvar=True, help=DAYS_HELP
 )  # fmt: skip
 @option("--plan", metavar="FILE", multiple=True, help=PLAN_HELP)
-@option("--out", metavar="DIR", help="Write the tables there too, as Parquet, all topics in.")
+@option("--out", metavar="DIR", help="Folder, URI or table to write the tables to, all topics in.")
 @option("--headroom", metavar="SHARE", type=SHARE, help=HEADROOM_HELP)
 @option("--network", metavar="RATE", type=RATE, help="With --headroom: what a broker's network carries each way.")
 @fail_on(FAIL_ON_HELP)

@@ -31,6 +31,7 @@ LAKE_HELP = (
         reconciler loads --samples prometheus.json --cluster prod-eu --out loads
         reconciler loads --samples snapshots/ --cluster prod-eu --bucket 1h --out loads
         reconciler loads --samples day1.parquet day2.parquet --master spark://spark-1:7077 --out loads
+        reconciler loads --samples s3a://lake/samples --out s3a://lake/loads --master spark://spark-1:7077
         reconciler loads --samples samples --lake lake --out loads
         reconciler loads --lake lake --days 7 --cluster prod-eu --out loads
         reconciler plan --cluster prod-eu --loads loads
@@ -38,16 +39,16 @@ LAKE_HELP = (
 )
 @option(
     "--samples", metavar="PATH...", multiple=True,
-    help="Files or folders: Parquet, CSV or JSON lines with the columns ts, cluster, topic, partition, bytes_in, "
-    "bytes_out, messages_in, size_bytes, end_offset; answers of Prometheus to range queries; snapshots; what collect "
-    "wrote.",
+    help="Files, folders, URIs or tables: Parquet, CSV or JSON lines with the columns ts, cluster, topic, partition, "
+    "bytes_in, bytes_out, messages_in, size_bytes, end_offset; answers of Prometheus to range queries; snapshots; what "
+    "collect wrote.",
 )  # fmt: skip
 @click.argument("more", metavar="", nargs=-1)
 @option("--lake", metavar="DIR", help=LAKE_HELP)
 @option(
     "--days", type=click.IntRange(1, 3660), default=MOST_DAYS, show_default=True, show_envvar=True, help=DAYS_HELP
 )  # fmt: skip
-@option("--out", metavar="DIR", help="The folder to write; an older result goes. Only with --lake it may be left out.")
+@option("--out", metavar="DIR", help="Folder, URI or table to write; an older result goes. Needed, but with --lake.")
 @fail_on(FAIL_ON_HELP)
 @spark_job("Length of the time buckets whose rates are compared.")
 def command(

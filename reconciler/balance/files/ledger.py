@@ -201,9 +201,6 @@ def refuse_no_lake(folder: Path) -> None:
     """Raise ReconcilerError where that is a file, or a folder that holds things of others."""
     if folder.exists() and not folder.is_dir():
         raise ReconcilerError(f"{folder}: is a file; name the folder of a lake, or a new one", code=NOT_A_LAKE)
-    if found := sorted(set("*?[]{}\\").intersection(str(folder))):
-        message = f"{folder}: has {' '.join(found)} in its path, which is a pattern to Spark: name another folder"
-        raise ReconcilerError(message, code=NOT_A_LAKE)
     if folder.is_dir() and not (folder / LEDGER).is_dir():
         strange = [path.name for path in folder.iterdir() if path.name[0] not in "._" and path.name not in _TABLES]
         if strange:

@@ -11,7 +11,6 @@ future, have no date.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from urllib.parse import unquote
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -25,6 +24,7 @@ from reconciler.balance.spark.normalise import MARKED, MARKS, MICROS, MICROS_PER
 from reconciler.balance.spark.schemas import SAMPLES
 from reconciler.balance.spark.sources import read_samples
 from reconciler.balance.spark.spellings import any_of, united
+from reconciler.balance.spark.uri_results import by_name
 
 # How far a day looks back into the one before, so that its first rates from growth are known.
 LOOK_BACK_SECONDS = 7200
@@ -62,7 +62,7 @@ def take(
         by_day = rows.repartition(*_OF_DAY)
         rows = by_day.sortWithinPartitions(*_OF_DAY, _SOURCE, "ts", "topic", "partition")
     rows.write.partitionBy(*_OF_DAY).parquet(folder, mode="overwrite", compression="zstd")
-    seen = spark.read.schema(BRONZE).parquet(folder).groupBy(_SOURCE, *_OF_DAY)
+    seen = spark.read.schema(BRONZE).parquet(by_name(folder)).groupBy(_SOURCE, *_OF_DAY)
     found: defaultdict[str, dict[Day, bool]] = defaultdict(dict)
     for row in seen.agg(F.coalesce(F.bool_or(is_evening()), F.lit(col=False)).alias("is_evening")).collect():
         found[row[_SOURCE]][Day(row["cluster"], row["date"])] = row["is_evening"]
@@ -70,11 +70,11 @@ def take(
 
 
 def source_of(file: SampleFile) -> str:
-    """Return what the rows of that file name as their source (`path_of`): its path, or one name for all of Prometheus.
+    """Return what the rows of that file name as their source (`new_files.path_of`): its path, or one name for all.
 
-    What one of these tells is the rate of a topic, which others split over partitions.
+    An export of Prometheus may tell rates of topics, which others split over partitions: together they make samples.
     """
-    return _TOGETHER if file.kind is Kind.PROMETHEUS else file.path
+    return file.path if file.kind in _BY_ROWS else _TOGETHER
 
 
 def is_evening() -> Column:
@@ -93,7 +93,7 @@ def bronze_of(spark: SparkSession, bronze: str, ledger: Ledger, days: Iterable[D
         if day.before is not None:
             folders |= {(number, day.before) for number in ledger.takings_of(day.before, evening=True)}
     paths = [f"{bronze}/{_taken(number)}/{folder_of(day)}" for number, day in sorted(folders, key=_in_order)]
-    rows = spark.read.schema(_READ).option("basePath", bronze).parquet(*paths)
+    rows = spark.read.schema(_READ).option("basePath", bronze).parquet(*map(by_name, paths))
     numbers = {number for number, _ in folders}
     replaced = sorted((number, source) for number, source in ledger.replaced if number in numbers)
     if replaced:
@@ -111,7 +111,9 @@ def folder_of(day: Day) -> str:
     )
 
 
-_TOGETHER = "prometheus"
+# Each row of these is a sample, or a part of one file becomes one.
+_BY_ROWS = {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES, Kind.SNAPSHOT}
+_TOGETHER = "together"
 _READ = StructType([*BRONZE.fields, StructField("taken", StringType())])
 
 
@@ -131,11 +133,11 @@ def _is_of(replaced: tuple[int, str]) -> Column:
 
 def _together(spark: SparkSession, files: Sequence[SampleFile], cluster: str | None) -> DataFrame:
     """Return the samples of all files with their source; other clusters than the named one are there too."""
-    # Those of Prometheus and snapshots name a cluster only where none is named to them.
+    # Snapshots and exports of Prometheus name a cluster only where none is named to them.
     alike = {
-        "tables": ([file for file in files if file.kind not in {Kind.PROMETHEUS, Kind.SNAPSHOT}], None),
+        "tables": ([file for file in files if file.kind in _BY_ROWS - {Kind.SNAPSHOT}], None),
         "snapshots": ([file for file in files if file.kind is Kind.SNAPSHOT], cluster),
-        _TOGETHER: ([file for file in files if file.kind is Kind.PROMETHEUS], cluster),
+        _TOGETHER: ([file for file in files if file.kind not in _BY_ROWS], cluster),
     }
     tables = []
     for name, (some, named) in alike.items():
@@ -159,8 +161,3 @@ def _with_day(samples: DataFrame, now: datetime) -> DataFrame:
         .withColumn(_DEFECTS, F.when(F.col(MARKS) != 0, F.array_compact(named)))
         .select(*BRONZE.fieldNames())
     )
-
-
-def path_of(source: str) -> str:
-    """Return the path that a source, as Spark tells it, stands for."""
-    return unquote(source.removeprefix("file://")) if source.startswith("file:///") else source

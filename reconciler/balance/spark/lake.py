@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from reconciler.balance.files.folders import LOADS_REPORT, is_uri, replaced_folder
+from reconciler.balance.files.folders import LOADS_REPORT
 from reconciler.balance.files.ledger import (
     IN_USE,
     LEDGER,
@@ -24,15 +24,13 @@ from reconciler.balance.files.ledger import (
     Day,
     Ledger,
     TakenFile,
-    Version,
     lake_lock,
     ledger_of,
     refuse_no_lake,
 )
-from reconciler.balance.files.sample_files import Found, SampleFile
 from reconciler.balance.model.lake_report import LakeReport, MadeDay
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
-from reconciler.balance.spark.bronze import bronze_of, path_of, source_of, take
+from reconciler.balance.spark.bronze import bronze_of, source_of, take
 from reconciler.balance.spark.gold import (
     LOADS_OF_DAY,
     REPORT,
@@ -43,18 +41,19 @@ from reconciler.balance.spark.gold import (
     silver_rows,
 )
 from reconciler.balance.spark.loads_job import cluster_samples
+from reconciler.balance.spark.new_files import Find, new_files, path_of
 from reconciler.balance.spark.normalise import MARKED
-from reconciler.balance.spark.session import as_hadoop, spark_errors, write_parquet
+from reconciler.balance.spark.session import as_hadoop, spark_errors
 from reconciler.balance.spark.silver import SILVER, empty_day, silver_of, write_days
+from reconciler.balance.spark.tables import replaced
+from reconciler.balance.spark.uri_results import by_name
+from reconciler.files.places import is_uri
 from reconciler.model.problem import ReconcilerError
 
-NO_DAYS, NOT_A_PATH = "KR298", "KR299"
+NO_DAYS = "KR298"
 _DAY_SECONDS = 86_400
 _SLOTS = ("a", "b")
 _NOT_THERE = "PATH_NOT_FOUND"
-
-Find = Callable[[Callable[[Path], bool]], Found]
-"""Returns the files of samples, but for those of which it is told that they are taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,13 +130,13 @@ def window_of(ledger: Ledger, place: str, cluster: str | None, days: int) -> Win
 
 
 def loads_of_window(
-    spark: SparkSession, window: Window, out: Path, report_text: Callable[[LoadReport], str], notes: Sequence[str] = ()
+    spark: SparkSession, window: Window, out: str, report_text: Callable[[LoadReport], str], notes: Sequence[str] = ()
 ) -> LoadReport:
     """Write the loads over these days, and beside them the report, as `loads_job.run_loads` does; return it."""
-    with spark_errors(), replaced_folder(out, LOADS_REPORT) as folder:
+    with spark_errors(), replaced(spark, out, LOADS_REPORT) as result_at:
         result, kept = loads_of_rows(window.rows(spark), window.bucket_seconds)
         try:
-            write_parquet(result.loads, folder)
+            result_at.write(result.loads)
             found = [cluster_samples(row) for row in result.found.collect()]
         finally:
             for table in (kept, result.clusters, *result.kept):
@@ -147,7 +146,7 @@ def loads_of_window(
         report = LoadReport(window.bucket_seconds, clusters, tuple(notes))
         if not report.partitions:
             raise ReconcilerError("no sample of these days counts, so there are no loads to write", code=NO_DAYS)
-        (folder / LOADS_REPORT).write_text(report_text(report), encoding="utf-8")
+        result_at.tell(LOADS_REPORT, report_text(report))
     return report
 
 
@@ -191,46 +190,24 @@ def _whole_day(bucket_seconds: int) -> int:
 
 
 def _with_new_files(spark: SparkSession, task: LakeTask, ledger: Ledger) -> tuple[Ledger, int, tuple[str, ...]]:
-    """Take the files that are new or have changed, and all that make samples together with one of these."""
+    """Take the files that are new or have changed."""
     if task.find is None:
         return ledger, 0, ()
-    new = task.find(lambda path: _is_taken(ledger, path, task.cluster))
-    beside = ledger.beside(file.path for file in new.files)
-    if beside:
-        new = task.find(lambda path: str(path) not in beside and _is_taken(ledger, path, task.cluster))
-    for file in new.files:
-        if file.is_uri:
-            message = f"{file.path}: a lake knows files again by their size and time, which it reads at paths alone"
-            raise ReconcilerError(f"{message}: name a path", code=NOT_A_PATH)
-    replicas = [file.path for file in new.files if file.has_replicas]
-    files = [file for file in new.files if not file.has_replicas]
-    notes = (*new.notes, *(f"{path}: holds replicas, which a lake does not take; passed over" for path in replicas))
-    if not files:
-        return ledger, 0, notes
-    versions = {file.path: _version(file, task.cluster) for file in files}
+    new = new_files(spark, task.find, ledger, task.cluster)
+    if not new.files:
+        return ledger, 0, new.notes
     number = ledger.takings + 1
-    found = take(spark, _table(task.place, "bronze"), number, files, cluster=task.cluster, now=task.now)
+    found = take(spark, _table(task.place, "bronze"), number, [*new.files], cluster=task.cluster, now=task.now)
     as_told = {path_of(source): source for source in found}
     taken = []
-    for file in files:
+    for file, version in new.files.items():
         # Without a sample it has no source, hence no day.
         source = as_told.get(source_of(file), file.path)
         days = found.get(source, {})
         in_order = sorted(days, key=lambda day: day.order)
         evenings = tuple(day for day in in_order if days[day] and day.date is not None)
-        taken.append(TakenFile(file.path, versions[file.path], number, source, tuple(in_order), evenings))
-    return _written(spark, task.place, ledger.with_files(taken)), len(taken), notes
-
-
-def _is_taken(ledger: Ledger, path: Path, cluster: str | None) -> bool:
-    told = path.stat()
-    return ledger.has(str(path), told.st_size, told.st_mtime_ns // 1000, cluster)
-
-
-def _version(file: SampleFile, cluster: str | None) -> Version:
-    told = Path(file.path).stat()
-    names_clusters = "cluster" in file.names
-    return Version(told.st_size, told.st_mtime_ns // 1000, None if names_clusters else cluster)
+        taken.append(TakenFile(file.path, version, number, source, tuple(in_order), evenings))
+    return _written(spark, task.place, ledger.with_files(taken)), len(taken), new.notes
 
 
 def _with_all_days(spark: SparkSession, place: str, ledger: Ledger) -> tuple[Ledger, tuple[Day, ...]]:
@@ -271,7 +248,7 @@ def _written(spark: SparkSession, place: str, ledger: Ledger) -> Ledger:
 
 def _text(spark: SparkSession, folder: str) -> str:
     try:
-        return "".join(row.value for row in spark.read.text(folder, wholetext=True).collect())
+        return "".join(row.value for row in spark.read.text(by_name(folder), wholetext=True).collect())
     except PySparkException as error:
         if _NOT_THERE in str(error):
             return ""

@@ -31,6 +31,7 @@ from reconciler.balance.spark.load import buckets_of
 from reconciler.balance.spark.normalise import MARKED, MICROS_PER_DAY, normalised
 from reconciler.balance.spark.schemas import RATES
 from reconciler.balance.spark.spellings import tried
+from reconciler.balance.spark.uri_results import by_name
 
 SILVER = StructType(
     [
@@ -99,7 +100,7 @@ def write_days(table: DataFrame, place: str, order: Sequence[str]) -> None:
 def read_days(spark: SparkSession, place: str, days: Sequence[Day], schema: StructType) -> DataFrame:
     """Return the rows of these days, all of which are there."""
     paths = [f"{place}/{folder_of(day)}" for day in days]
-    return spark.read.schema(schema).option("basePath", place).parquet(*paths)
+    return spark.read.schema(schema).option("basePath", place).parquet(*map(by_name, paths))
 
 
 def empty_day(spark: SparkSession, place: str, day: Day, schema: StructType) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from reconciler.balance.model.lake_report import LakeReport
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.balance.workflow.loads import SparkJob
+from reconciler.files.places import as_local, is_uri
 from reconciler.render.as_json import document
 from reconciler.workflow.inputs import Inputs
 
@@ -42,33 +43,32 @@ def update_lake(
 
     With `out`, the loads of its last `days` are written there, and their report is the second result.
     """
-    from reconciler.balance.files.folders import LOADS_REPORT, is_uri, refuse_foreign, refuse_uri
+    from reconciler.balance.files.folders import LOADS_REPORT, refuse_foreign_at
     from reconciler.balance.files.ledger import refuse_no_lake
     from reconciler.balance.spark.session import require_spark, spark_session
 
-    if not is_uri(lake):
-        refuse_no_lake(Path(lake))
+    place = place_of(lake)
+    if not is_uri(place):
+        refuse_no_lake(Path(place))
     if out is not None:
-        refuse_uri(out)
-        refuse_foreign(Path(out), LOADS_REPORT)
+        refuse_foreign_at(out, LOADS_REPORT)
     require_spark(job.spark)
     from reconciler.balance.spark.lake import LakeTask, loads_of_window, update, window_of
 
     find = partial(_find, job.samples) if job.samples else None
-    task = LakeTask(place_of(lake), job.now, bucket_seconds, inputs.cluster, find)
+    task = LakeTask(place, job.now, bucket_seconds, inputs.cluster, find)
     with spark_session(job.spark) as spark:
         ledger, brought = update(spark, task)
         if out is None:
             return brought, None
         window = window_of(ledger, task.place, inputs.cluster, days)
-        return brought, loads_of_window(spark, window, Path(out), document, brought.notes)
+        return brought, loads_of_window(spark, window, out, document, brought.notes)
 
 
 def place_of(lake: str) -> str:
     """Return the place of a lake as Spark takes it, wherever its workers stand."""
-    from reconciler.balance.files.folders import is_uri
-
-    return lake if is_uri(lake) else str(Path(lake).absolute())
+    local = as_local(lake)
+    return local if is_uri(local) else str(Path(local).absolute())
 
 
 def _find(samples: "Sequence[str]", is_taken: "Callable[[Path], bool]") -> "Found":
