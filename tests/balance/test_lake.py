@@ -26,7 +26,7 @@ from balance.lakes import (
 )
 from helpers.samples import load_oracle
 from helpers.samples.load_oracle import Expected, Row
-from helpers.samples.sample_tables import PATTERN, START
+from helpers.samples.sample_tables import START
 
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import LoadReport
@@ -64,7 +64,7 @@ def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def whole(spark: "SparkSession", samples: Path, tmp_path_factory: pytest.TempPathFactory) -> "tuple[Path, Ledger]":
     """Return the lake that took everything in one run."""
-    place = tmp_path_factory.mktemp("whole lake") / PATTERN
+    place = tmp_path_factory.mktemp("whole lake") / "größe %20 [x]*"
     ledger, report = bring(spark, place, samples)
     days = [(name, _date(day)) for name in (MEASURED, GROWN) for day in range(DAYS)]
     assert {tuple(day) for day in ledger.made} == {(None, None), (GROWN, None), *days}
