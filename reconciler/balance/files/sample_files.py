@@ -3,9 +3,6 @@
 Files are looked at here, and read by Spark.
 """
 
-import csv
-import gzip
-import io
 import json
 import re
 from collections.abc import Iterable
@@ -14,12 +11,23 @@ from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 
+from reconciler.balance.files.sample_formats import (
+    DAMAGED,
+    NOT_SAMPLES,
+    WRONG_COLUMNS,
+    avro_columns,
+    csv_header,
+    is_jmx_tool,
+    nameless_measure,
+    orc_columns,
+    plain_name,
+)
+from reconciler.balance.files.sample_formats import WrongFile as _Wrong
+from reconciler.balance.files.sample_formats import first_line as _first_line
+from reconciler.balance.files.sample_formats import head_of as _head
 from reconciler.model.problem import InvalidInput, Problem
 
 NO_FILE = "KR140"
-NOT_SAMPLES = "KR144"
-DAMAGED = "KR145"
-WRONG_COLUMNS = "KR146"
 KEYS = ("cluster", "topic", "partition")
 RATES = ("bytes_in", "bytes_out", "messages_in")
 SAMPLE_COLUMNS = {
@@ -55,7 +63,6 @@ REPLICA_ONLY = ("broker", "log_dir", "offset_lag", "is_future")
 COLUMNS = (*NEEDED, "cluster", *MEASURES)
 # What no replica sample has: a file with one of them holds samples of partitions, whatever other columns it has.
 _OF_PARTITIONS = frozenset(MEASURES) - {"size_bytes"}
-_HEAD_BYTES = 1 << 16
 _TIMES = ("timestamp", "string", "large_string", "int")
 _NUMBERS = ("int", "uint", "float", "double", "decimal32", "decimal64", "decimal128", "string", "large_string")
 _TEXTS = ("string", "large_string", "dictionary")
@@ -69,11 +76,21 @@ class Kind(StrEnum):
     PARQUET = "parquet"
     CSV = "csv"
     JSON_LINES = "json lines"
+    ORC = "ORC"
+    AVRO = "Avro"
     PROMETHEUS = "Prometheus export"
+    JMX_TOOL = "JmxTool's CSV"
     SNAPSHOT = "snapshot"
 
 
-_TABLES = (Kind.PARQUET, Kind.CSV, Kind.JSON_LINES)
+TABLES = (Kind.PARQUET, Kind.CSV, Kind.JSON_LINES, Kind.ORC, Kind.AVRO)
+"""Kinds whose rows are samples as they stand."""
+_ENDINGS = {
+    ".parquet": Kind.PARQUET, ".pq": Kind.PARQUET, ".orc": Kind.ORC, ".avro": Kind.AVRO, ".csv": Kind.CSV,
+    ".jsonl": Kind.JSON_LINES, ".ndjson": Kind.JSON_LINES, ".json": Kind.JSON_LINES,
+}  # fmt: skip
+_WITHOUT_COMPRESSION = (Kind.PARQUET, Kind.ORC, Kind.AVRO)
+_KNOWN_ENDINGS = ".parquet, .orc, .avro, .csv, .jsonl or .json file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +106,10 @@ class SampleFile:
     columns: tuple[tuple[str, str], ...] = ()
     root: str = ""
     folders: tuple[str, ...] = ()
+    separator: str = ","
+    """What stands between a CSV's fields; where it is a semicolon, a comma may stand before a number's fraction."""
+    measure: str = ""
+    """What a Prometheus answer's series measure that have no name."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -103,7 +124,7 @@ class SampleFile:
     @property
     def may_stand_alone(self) -> bool:
         """Whether its samples may well have all their rates, so that none has to be made from growth."""
-        return self.kind in _TABLES and not self.has_replicas and (not self.columns or "bytes_in" in self.names)
+        return self.kind in TABLES and not self.has_replicas and (not self.columns or "bytes_in" in self.names)
 
     @property
     def has_messages(self) -> bool:
@@ -124,17 +145,10 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-class _Wrong(ValueError):
-    """A file is not what it should be: a code and a sentence without the file's name."""
-
-    def __init__(self, code: str, message: str) -> None:
-        self.code = code
-        super().__init__(message)
-
-
-def find_sample_files(paths: Iterable[str]) -> Found:
+def find_sample_files(paths: Iterable[str], measure: str | None = None) -> Found:
     """Return every file of samples at and below the paths; a URI is passed on by its name.
 
+    `measure`: what series of Prometheus measure that have no name; None: their file's name says it.
     Raises InvalidInput with one problem for each file that is missing, damaged, or has not the right columns.
     """
     files: dict[str, SampleFile] = {}
@@ -150,7 +164,7 @@ def find_sample_files(paths: Iterable[str]) -> Found:
         notes.extend(f"{path}: not a kind of file that holds samples; passed over" for path in passed_over)
         for path in found:
             try:
-                files.setdefault(str(path), _looked_at(path, Path(given).absolute()))
+                files.setdefault(str(path), _looked_at(path, Path(given).absolute(), measure))
             except _Wrong as wrong:
                 problems.append(Problem(wrong.code, f"{path}: {wrong}"))
     if problems:
@@ -175,36 +189,39 @@ def _below(given: Path) -> tuple[list[Path], list[Path]]:
 
 def _nothing_there(given: str) -> str:
     if Path(given).exists():
-        return f"{given}: holds no samples: no .parquet, .csv, .jsonl or .json file is in it"
+        return f"{given}: holds no samples: no {_KNOWN_ENDINGS} is in it"
     return f"{given}: no such file or folder, so there are no samples to read; check the path"
 
 
 def _kind_by_name(name: str) -> Kind | None:
-    """Return the kind that the name says; `.json` may be three of them."""
-    plain = name.lower().removesuffix(".gz")
-    if plain.endswith((".parquet", ".pq")):
-        return Kind.PARQUET
-    if plain.endswith(".csv"):
-        return Kind.CSV
-    return Kind.JSON_LINES if plain.endswith((".jsonl", ".ndjson", ".json")) else None
+    """Return the kind that the name says; `.json` may be three of them, `.csv` two."""
+    plain = plain_name(name)
+    kind = next((kind for ending, kind in _ENDINGS.items() if plain.endswith(ending)), None)
+    return None if kind in _WITHOUT_COMPRESSION and plain != name.lower() else kind
 
 
-def _looked_at(path: Path, root: Path) -> SampleFile:
+def _looked_at(path: Path, root: Path, measure: str | None) -> SampleFile:
     kind = _kind_by_name(path.name)
     _refuse_names_of_sparks(path)
     if kind is None:
-        raise _Wrong(NOT_SAMPLES, "is not a .parquet, .csv, .jsonl or .json file, so its samples cannot be read")
+        raise _Wrong(NOT_SAMPLES, f"is not a {_KNOWN_ENDINGS}, so its samples cannot be read")
     columns: Iterable[tuple[str, str]] = ()
-    if kind is Kind.PARQUET:
-        columns = _parquet_columns(path)
+    separator, named = ",", ""
+    if kind in {Kind.PARQUET, Kind.ORC, Kind.AVRO}:
+        columns = _known_columns(_COLUMNS_OF[kind](path))
+    elif kind is Kind.CSV and is_jmx_tool(path):
+        kind = Kind.JMX_TOOL
     elif kind is Kind.CSV:
-        columns = ((name, "string") for name in _csv_header(path))
+        header, separator = _csv_header(path)
+        columns = ((name, "string") for name in header)
     else:
         kind, columns = _json_kind(path)
+    if kind is Kind.PROMETHEUS:
+        named = nameless_measure(_head(path).decode("utf-8", "replace"), path.name, measure)
     base = root if root.is_dir() else root.parent
     folders = tuple(part.partition("=")[0] for part in path.relative_to(base).parts[:-1] if "=" in part)
-    file = SampleFile(str(path), kind, tuple(columns), str(base), folders)
-    if kind in {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES}:
+    file = SampleFile(str(path), kind, tuple(columns), str(base), folders, separator, named)
+    if kind in TABLES:
         _check_columns(file)
     return file
 
@@ -228,21 +245,27 @@ def _parquet_columns(path: Path) -> list[tuple[str, str]]:
         schema = parquet.read_schema(path)
     except (ArrowException, OSError, ValueError) as error:
         raise _Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {_first_line(error)}") from None
-    # A column in which nothing was ever known has no type: it is as if it were not there.
-    columns = [(field.name, str(field.type)) for field in schema if str(field.type) != "null"]
+    return [(field.name, str(field.type)) for field in schema]
+
+
+_COLUMNS_OF = {Kind.PARQUET: _parquet_columns, Kind.ORC: orc_columns, Kind.AVRO: avro_columns}
+
+
+def _known_columns(columns: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the columns that have a type: one in which nothing was ever known is as if it were not there."""
+    typed = [(name, kind) for name, kind in columns if kind != "null"]
     for name in (*COLUMNS, *REPLICA_ONLY):
-        _refuse_twice(name, [found for found, _ in columns if found.lower() == name])
-    return columns
+        _refuse_twice(name, [found for found, _ in typed if found.lower() == name])
+    return typed
 
 
-def _csv_header(path: Path) -> list[str]:
-    head = _head(path).decode("utf-8", "replace").removeprefix("\ufeff")
-    header = [name.strip() for name in next(csv.reader(io.StringIO(head)), [])]
+def _csv_header(path: Path) -> tuple[list[str], str]:
+    header, separator = csv_header(_head(path))
     if not header:
         raise _Wrong(DAMAGED, f"is empty; its first line must name the columns, such as {','.join(COLUMNS)}")
     for name in (*COLUMNS, *REPLICA_ONLY):
         _refuse_twice(name, [found for found in header if found == name])
-    return header
+    return header, separator
 
 
 def _refuse_twice(name: str, spelt: list[str]) -> None:
@@ -274,14 +297,6 @@ def _refuse_other_answers(head: str) -> None:
         raise _Wrong(NOT_SAMPLES, "is an error that Prometheus answered, not data; ask it again")
     if re.search(r'"resultType"\s*:\s*"(vector|scalar|string)"', head):
         raise _Wrong(NOT_SAMPLES, "is the answer to an instant query; ask for a range (/api/v1/query_range)")
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            return file.read(_HEAD_BYTES)
-    except (OSError, EOFError, ValueError) as error:
-        raise _Wrong(DAMAGED, f"cannot be read: {_first_line(error)}") from None
 
 
 def _check_columns(file: SampleFile) -> None:
@@ -326,7 +341,3 @@ def _unused_columns(files: Iterable[SampleFile]) -> list[str]:
         for name in sorted(set(dict(file.columns)) - used):
             unused.setdefault(name, file.path)
     return [f"{path}: the column {name} is none of a sample's; not used" for name, path in sorted(unused.items())]
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0].rstrip(".")

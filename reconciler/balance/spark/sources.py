@@ -27,8 +27,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from reconciler.balance.files.sample_files import Kind, SampleFile
+from reconciler.balance.files.sample_files import MEASURES, TABLES, Kind, SampleFile
 from reconciler.balance.model.load_report import Rule
+from reconciler.balance.spark.formats import avro, refuse_local_times, with_decimal_points
+from reconciler.balance.spark.jmx_tool import jmx_tool_samples
 from reconciler.balance.spark.normalise import MARKS, mark, marks
 from reconciler.balance.spark.prometheus import prometheus_samples
 from reconciler.balance.spark.schemas import RATES, REPLICA_SAMPLES, SAMPLES, struct
@@ -49,6 +51,7 @@ _IN_PARQUET: dict[str, DataType] = {
     "float": FloatType(),
     "double": DoubleType(),
 }
+_TYPED = (Kind.PARQUET, Kind.ORC, Kind.AVRO)
 _DECIMAL = re.compile(r"decimal\d+[(](\d+), (\d+)[)]")
 _SECONDS = r"^\d{9,11}([.]\d+)?$"
 _MILLISECONDS = r"^\d{12,14}$"
@@ -69,9 +72,13 @@ def read_samples(
     where no other samples are given: a partition's size is then its largest replica's, on one of `brokers` if known.
     """
     tables = [_table(spark, group, SAMPLES) for group in _alike(file for file in files if not file.has_replicas)]
-    for kind, read in ((Kind.PROMETHEUS, prometheus_samples), (Kind.SNAPSHOT, snapshot_samples)):
-        paths = [file.path for file in files if file.kind is kind]
-        tables += [read(spark, paths, cluster)] if paths else []
+    for kind, read in (
+        (Kind.PROMETHEUS, prometheus_samples),
+        (Kind.JMX_TOOL, jmx_tool_samples),
+        (Kind.SNAPSHOT, snapshot_samples),
+    ):
+        of_kind = [file for file in files if file.kind is kind]
+        tables += [read(spark, of_kind, cluster)] if of_kind else []
     if not tables:
         replicas = [_table(spark, group, REPLICA_SAMPLES) for group in _alike(files)]
         tables = [_of_replicas(reduce(DataFrame.unionByName, replicas), brokers)]
@@ -84,14 +91,15 @@ def read_samples(
 
 def _alike(files: Iterable[SampleFile]) -> list[list[SampleFile]]:
     """Return tables' files in groups that one reader can take: of one kind, with the same columns, below one path."""
-    tabular = (file for file in files if file.kind in {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES})
+    tabular = (file for file in files if file.kind in TABLES)
     ordered = sorted(tabular, key=lambda file: (*_form(file), file.path))
     return [list(group) for _, group in groupby(ordered, key=_form)]
 
 
-def _form(file: SampleFile) -> tuple[str, str, tuple[str, ...], tuple[tuple[str, str], ...]]:
+def _form(file: SampleFile) -> tuple[str, str, tuple[str, ...], str, tuple[tuple[str, str], ...]]:
     # A line of JSON need not have every column: what the first one has says nothing about the others.
-    return file.kind, file.root, file.folders, () if file.kind is Kind.JSON_LINES else file.columns
+    columns = () if file.kind is Kind.JSON_LINES else file.columns
+    return file.kind, file.root, file.folders, file.separator, columns
 
 
 def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType) -> DataFrame:
@@ -108,14 +116,21 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
     paths = [name(file.path) for file in files]
     if first.kind is Kind.PARQUET:
         raw = reader.parquet(*paths)
+    elif first.kind is Kind.ORC:
+        refuse_local_times(spark, first)
+        raw = reader.orc(paths)
+    elif first.kind is Kind.AVRO:
+        raw = avro(reader, paths)
     elif first.kind is Kind.CSV:
         # A quote within quotes is doubled, as RFC 4180 has it; Spark would want a backslash.
-        raw = reader.csv(paths, header=True, escape='"', enforceSchema=bool(first.columns))
+        raw = reader.csv(paths, header=True, sep=first.separator, escape='"', enforceSchema=bool(first.columns))
     else:
         raw = reader.json(paths)
     corrupt = F.col(_CORRUPT) if _CORRUPT in schema.names else F.lit(None)
     wanted = StructType([field for field in schema.fields if field.name in target.names])
     written = raw.select(*wanted.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"))
+    if first.separator == ";":
+        written = with_decimal_points(written, [name for name in wanted.names if name in MEASURES])
     return _converted(written, wanted, target)
 
 
@@ -128,7 +143,7 @@ def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
     if file.kind is Kind.CSV and file.columns:
         names = (name if name in wanted else f"_c{place}" for place, (name, _) in enumerate(file.columns))
         columns = [StructField(name, StringType()) for name in names]
-    elif file.kind is Kind.PARQUET and not file.columns:
+    elif file.kind in _TYPED and not file.columns:
         # A URI, which nobody has looked at: its columns must have the types of a sample.
         columns = list(target.fields)
     elif file.kind in {Kind.JSON_LINES, Kind.CSV}:
@@ -137,7 +152,7 @@ def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
         columns = [StructField(name, _parquet_type(found)) for name, found in file.columns if name in wanted]
     have = {column.name for column in columns}
     folders = [StructField(name, StringType()) for name in file.folders if name not in have]
-    corrupt = [] if file.kind is Kind.PARQUET else [StructField(_CORRUPT, StringType())]
+    corrupt = [] if file.kind in _TYPED else [StructField(_CORRUPT, StringType())]
     return StructType([*columns, *folders, *corrupt])
 
 
@@ -228,7 +243,7 @@ _TOPIC = struct({"name": "string", "partitions": ArrayType(_PARTITION)})
 _SNAPSHOT = struct({"clusterId": "string", "observedAt": "string", "topics": ArrayType(_TOPIC)})
 
 
-def snapshot_samples(spark: SparkSession, paths: Sequence[str], cluster: str | None) -> DataFrame:
+def snapshot_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: str | None) -> DataFrame:
     """Return one sample for each partition of each snapshot, of the named cluster or else of its cluster id.
 
     A partition's size is its leader's, the largest replica's where that is not known.
@@ -238,7 +253,7 @@ def snapshot_samples(spark: SparkSession, paths: Sequence[str], cluster: str | N
     of_leader = F.when(leader_at > 0, F.try_element_at("each.sizes", leader_at))
     return (
         spark.read.schema(_SNAPSHOT)
-        .json(list(map(as_hadoop, paths)), multiLine=True, mode="FAILFAST")
+        .json([as_hadoop(file.path) for file in files], multiLine=True, mode="FAILFAST")
         .select("*", F.col("_metadata.file_modification_time").alias("written_at"))
         .withColumn("topic", F.explode("topics"))
         .withColumn("each", F.explode("topic.partitions"))
