@@ -11,7 +11,8 @@
 
 How samples become figures, in `spark`; both jobs begin alike:
 
-    sources, prometheus   files of every kind -> one table of samples
+    sources, formats      files of every kind -> one table of samples
+    prometheus, jmx_tool  figures of exporters, recorded rules and JMX, by their names (metric_names)
     normalise             every rule marks what it finds; what is left out is counted, never dropped unseen
     growth                rates that were not measured, from the growth of offsets and sizes
 

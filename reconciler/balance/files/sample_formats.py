@@ -15,6 +15,7 @@ from typing import Any
 NOT_SAMPLES = "KR144"
 DAMAGED = "KR145"
 WRONG_COLUMNS = "KR146"
+NAMELESS = "KR441"
 HEAD_BYTES = 1 << 16
 # The first line of JmxTool names each object of each partition.
 _JMX_HEAD_BYTES = 1 << 25
@@ -187,16 +188,13 @@ def nameless_measure(head: str, name: str, given: str | None) -> str:
     labels = re.search(r'"metric"\s*:\s*({[^{}]*})', head)
     if labels is None or '"__name__"' in labels[1]:
         return ""
-    named = set(_MEASURE.findall(name.lower()))
     if given is not None:
         return given
+    named = sorted({found[0] for found in _MEASURE.finditer(name.lower())})
     if len(named) == 1:
-        return named.pop()
+        return named[0]
     raise WrongFile(
         NAMELESS,
         "has series without a name, as rate() and sum() answer, and does not say what they measure: give --measure, or "
         "let the file's name hold one of bytes_in, bytes_out, messages_in, size_bytes, end_offset",
     )
-
-
-NAMELESS = "KR441"

@@ -36,7 +36,8 @@ def jmx_tool_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: 
     )
     is_line = F.col("columns").isNotNull() & F.col("at").isNotNull()
     points = told.where(is_line).transform(_on_grid).transform(_points)
-    unused = columns.select("cluster", "written_at", F.explode("columns").alias("column")).where(~_is_used("column"))
+    behind_time = F.slice("columns", 2, F.size("columns"))
+    unused = columns.select("cluster", "written_at", F.explode(behind_time).alias("column")).where(~_is_used("column"))
     samples = samples_of(points, unused, cluster)
     return samples.unionByName(told.where(~is_line).transform(_unreadable, cluster))
 

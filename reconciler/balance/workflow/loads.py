@@ -26,6 +26,8 @@ class SparkJob:
     """As Spark writes it, such as 4g; None: Spark's own default."""
     has_progress: bool = False
     """Whether Spark draws its bar on stderr."""
+    measure: str | None = None
+    """What series of Prometheus measure that have no name; None: their file's name says it."""
 
 
 def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
@@ -39,7 +41,7 @@ def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
 
     refuse_uri(out)
     refuse_foreign(Path(out), LOADS_REPORT)
-    found = find_sample_files(job.samples)
+    found = find_sample_files(job.samples, job.measure)
     observed = read_snapshot(inputs.state) if inputs.state else None
     require_spark()
     from reconciler.balance.spark.loads_job import SampleTask, State, run_loads

@@ -52,7 +52,7 @@ def answer(labels: dict[str, str]) -> bytes:
 
 def test_compressed_text_is_looked_into(tmp_path: Path) -> None:
     file = found(tmp_path / "a.csv.zst", compressed(LINES))
-    assert (file.kind, file.names) == (Kind.CSV, {"ts", "topic", "partition", "bytes_in"})
+    assert (file.kind, set(file.names)) == (Kind.CSV, {"ts", "topic", "partition", "bytes_in"})
     line = json.dumps({"ts": 1, "topic": "t", "partition": 0}).encode()
     assert found(tmp_path / "a.jsonl.zst", compressed(line)).kind is Kind.JSON_LINES
     assert refused(tmp_path / "b.csv.zst", LINES).startswith("cannot be read: ")
