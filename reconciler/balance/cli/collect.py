@@ -26,6 +26,8 @@ DEFAULT_EVERY = timedelta(seconds=60)
         reconciler collect --cluster prod-eu --out samples
         reconciler collect --cluster prod-eu --out samples --every 60s --for 24h
         reconciler collect --bootstrap-server kafka-1:9093 --client client.properties --out samples --every 5m
+        reconciler collect --cluster prod-eu --out samples --every 60s --prometheus http://prometheus:9090
+        reconciler collect --cluster prod-eu --out samples --every 60s --jmx-exporter 1=http://kafka-1:7071/metrics
     """,
 )
 @option("--out", metavar="DIR", required=True, help="Folder of the samples; kept and added to.")
@@ -39,23 +41,53 @@ DEFAULT_EVERY = timedelta(seconds=60)
     envvar="RECONCILER_COLLECT_FOR",
     help="How long [default: no end].",
 )
-def command(asked: Asked, out: str, every: timedelta | None, length: timedelta | None, *, once: bool) -> int:
+@option("--prometheus", metavar="URL", help="Ask this Prometheus what brokers carry, beside each round.")
+@option("--prometheus-match", metavar="MATCHERS", help="Labels that pick the cluster there: 'cluster=\"prod-eu\"'.")
+@option(
+    "--jmx-exporter",
+    metavar="[ID=]URL",
+    multiple=True,
+    help="Ask this JMX exporter what its broker carries; ID where no label tells which broker that is.",
+)
+@option("--metrics-client", metavar="FILE", help="Properties for both: username, password, bearer.token, …")
+def command(
+    asked: Asked,
+    out: str,
+    every: timedelta | None,
+    length: timedelta | None,
+    *,
+    once: bool,
+    prometheus: str | None,
+    prometheus_match: str | None,
+    jmx_exporter: tuple[str, ...],
+    metrics_client: str | None,
+) -> int:
     """Sample a live cluster into Parquet for loads: sizes on disk, leaders, end offsets.
 
     Without --every and --for one round, with --every alone until it is stopped. Each round is kept as soon as it is
     taken, so stopping it at any time loses nothing; running it again, or twice at once, adds to the same folder.
     With -o json stdout has one object a line, for each round.
+
+    With --prometheus or --jmx-exporter each round has what brokers carry too (bytes, CPU, latencies, in DIR/_brokers),
+    and partitions their share of their topic's bytes in and out. The file of --metrics-client may hold username,
+    password, bearer.token, ssl.ca.location and header.NAME, with secrets as ${env:NAME} or ${file:/path}.
     """
     if once and (every or length):
         raise click.UsageError("--once is one round: leave --every and --for out, or leave --once out.")
     if every is not None and not every:
         raise click.UsageError("--every 0s would never end: name the time from one round to the next, such as 60s.")
+    if prometheus_match and not prometheus:
+        raise click.UsageError("--prometheus-match belongs to --prometheus URL.")
+    if metrics_client and not (prometheus or jmx_exporter):
+        raise click.UsageError("--metrics-client belongs to --prometheus URL and --jmx-exporter URL.")
     from reconciler.balance.workflow.collect import ONCE, Schedule, collect
+    from reconciler.balance.workflow.exporters import exporters_named
 
     schedule = ONCE if every is None and length is None else Schedule(every or DEFAULT_EVERY, length)
+    exporters = exporters_named(asked.inputs, prometheus, prometheus_match, jmx_exporter, metrics_client)
     told = _Told(out, is_json=asked.is_json)
     try:
-        collect(asked.inputs, out, schedule, told.round)
+        collect(asked.inputs, out, schedule, told.round, exporters)
     finally:
         told.end()
     return Exit.DONE
@@ -83,6 +115,8 @@ class _Told:
         self._rounds += 1
         self._rows += done.written.partitions
         rows = f"{counted(done.written.partitions, 'partition')}, {counted(done.written.replicas, 'replica')}"
+        if done.written.brokers:
+            rows += f", {counted(done.written.brokers, 'broker')}"
         tell(f"{done.moment}  {visible(done.cluster)}: {rows}")
         for each in done.untold:
             if each not in self._warned:

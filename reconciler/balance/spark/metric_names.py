@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
+from reconciler.balance.model.exported import TOPIC_RATE
 from reconciler.balance.spark.schemas import RATES
 
 SIZE, END_OFFSET = "size_bytes", "end_offset"
@@ -16,8 +17,6 @@ SIZE, END_OFFSET = "size_bytes", "end_offset"
 _LOG = r"^kafkalog(?:log)?(?:value)?(size|logendoffset)(?:value)?$"
 # kafka-exporter's, and KMinion's, whose prefix is a setting.
 _OFFSET = r"^kafkatopicpartitioncurrentoffset$|^[a-z0-9]*kafkatopicpartitionhighwatermark$"
-_FORM = "total|count|oneminuterate"
-_TOPIC_RATE = rf"^kafkaserverbrokertopicmetrics({_FORM})?(bytesin|bytesout|messagesin)(persec)?({_FORM})?$"
 _RATE_OF = {"bytesin": "bytes_in", "bytesout": "bytes_out", "messagesin": "messages_in"}
 _SECOND = "s|sec|second|seconds"
 _WORDS = {
@@ -51,12 +50,12 @@ def measured(name: Column, label: Column, given: str) -> Measured:
     )
     nameless = F.nullif(F.lit(given), F.lit(""))
     is_log = plain.rlike(_LOG) | plain.rlike(_OFFSET)
-    is_rate = plain.rlike(_TOPIC_RATE)
+    is_rate = plain.rlike(TOPIC_RATE)
     log = F.when(plain.rlike(_OFFSET), END_OFFSET).when(
         is_log, F.when(F.regexp_extract(plain, _LOG, 1) == "size", SIZE).otherwise(END_OFFSET)
     )
     rate = F.create_map(*(F.lit(each) for pair in _RATE_OF.items() for each in pair))[
-        F.regexp_extract(plain, _TOPIC_RATE, 2)
+        F.regexp_extract(plain, TOPIC_RATE, 2)
     ]
     own = _by_words(F.lower(F.regexp_replace(name, "[^A-Za-z0-9]+", "_")))
     return Measured(
@@ -68,8 +67,8 @@ def measured(name: Column, label: Column, given: str) -> Measured:
 
 def _is_counter(plain: Column) -> Column:
     """Return whether that counts from a broker's start on: as Confluent's rules name it, a bare `persec` does too."""
-    form = F.concat(F.regexp_extract(plain, _TOPIC_RATE, 1), F.regexp_extract(plain, _TOPIC_RATE, 4))
-    return form.rlike("total|count") | ((form == "") & (F.regexp_extract(plain, _TOPIC_RATE, 3) != ""))
+    form = F.concat(F.regexp_extract(plain, TOPIC_RATE, 1), F.regexp_extract(plain, TOPIC_RATE, 4))
+    return form.rlike("total|count") | ((form == "") & (F.regexp_extract(plain, TOPIC_RATE, 3) != ""))
 
 
 def _by_words(words: Column) -> Measured:

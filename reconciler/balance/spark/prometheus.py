@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spar
 from pyspark.sql.types import ArrayType, MapType, StringType
 
 from reconciler.balance.files.sample_files import SampleFile
+from reconciler.balance.model.exported import BROKER_LABELS
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.growth import grown
 from reconciler.balance.spark.metric_names import END_OFFSET, SIZE, measured
@@ -27,7 +28,6 @@ from reconciler.balance.spark.session import as_hadoop
 _SERIES = struct({"metric": MapType(StringType(), StringType()), "values": ArrayType(ArrayType(StringType()))})
 _ANSWER = struct({"data": struct({"result": ArrayType(_SERIES)})})
 _TOPIC_LABELS, _PARTITION_LABELS = ("topic", "topic_name"), ("partition", "partition_id")
-_BROKER_LABELS = ("broker_id", "broker", "kafka_broker_id", "node_id", "instance", "pod", "host")
 _CLUSTER_LABELS = ("cluster", "kafka_cluster", "strimzi_io_cluster")
 _TOPIC = ("cluster", "topic")
 
@@ -73,7 +73,7 @@ def _series(answers: DataFrame, measure: str) -> DataFrame:
         F.coalesce(*map(_label, _CLUSTER_LABELS), F.lit("")).alias("cluster"),
         F.coalesce(*map(_label, _TOPIC_LABELS)).alias("topic"),
         F.coalesce(*map(_label, _PARTITION_LABELS)).try_cast("int").alias("partition"),
-        F.coalesce(*map(_label, _BROKER_LABELS), F.lit("")).alias("broker"),
+        F.coalesce(*map(_label, BROKER_LABELS), F.lit("")).alias("broker"),
         found.log.alias("log"),
         found.rate.alias("rate"),
         found.is_counter.alias("is_counter"),

@@ -27,7 +27,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from reconciler.balance.files.sample_files import MEASURES, TABLES, Kind, SampleFile
+from reconciler.balance.files.sample_files import ESTIMATED, MEASURES, TABLES, Kind, SampleFile
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.formats import avro, refuse_local_times, with_decimal_points
 from reconciler.balance.spark.jmx_tool import jmx_tool_samples
@@ -128,7 +128,10 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
         raw = reader.json(paths)
     corrupt = F.col(_CORRUPT) if _CORRUPT in schema.names else F.lit(None)
     wanted = StructType([field for field in schema.fields if field.name in target.names])
-    written = raw.select(*wanted.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"))
+    is_estimated = F.col(ESTIMATED) if ESTIMATED in schema.names else F.lit(col=False)
+    written = raw.select(
+        *wanted.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"), is_estimated.alias(ESTIMATED)
+    )
     if first.separator == ";":
         written = with_decimal_points(written, [name for name in wanted.names if name in MEASURES])
     return _converted(written, wanted, target)
@@ -150,6 +153,8 @@ def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
         columns = [StructField(name, StringType()) for name in target.fieldNames()]
     else:
         columns = [StructField(name, _parquet_type(found)) for name, found in file.columns if name in wanted]
+        if dict(file.columns).get(ESTIMATED) == "bool":
+            columns.append(StructField(ESTIMATED, BooleanType()))
     have = {column.name for column in columns}
     folders = [StructField(name, StringType()) for name in file.folders if name not in have]
     corrupt = [] if file.kind in _TYPED else [StructField(_CORRUPT, StringType())]
@@ -179,7 +184,7 @@ def _converted(raw: DataFrame, schema: StructType, target: StructType) -> DataFr
     return raw.select(
         *(value.alias(name) for name, value in values.items()),
         "written_at",
-        marks(mark(Rule.UNREADABLE, is_unreadable), F.lit(0)).alias(MARKS),
+        marks(mark(Rule.UNREADABLE, is_unreadable), mark(Rule.ESTIMATED, F.col(ESTIMATED))).alias(MARKS),
     )
 
 
