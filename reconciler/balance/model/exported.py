@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-FORM = "total|count|oneminuterate"
+FORM = "counttotal|total|count|oneminuterate"
 TOPIC_RATE = rf"^kafkaserverbrokertopicmetrics({FORM})?(bytesin|bytesout|messagesin)(persec)?({FORM})?$"
 BROKER_LABELS = ("broker_id", "broker", "kafka_broker_id", "node_id", "instance", "pod", "host")
 _NUMBERED = ("broker_id", "broker", "kafka_broker_id", "node_id")
@@ -171,7 +171,7 @@ def _meaning(figure: Exported) -> _Meaning | None:
     topic = figure.labels.get("topic")
     if found := _BROKER_RATE.fullmatch(plain):
         form = (found[1] or "") + (found[4] or "")
-        is_counter = form in {"total", "count"} or (not form and found[3] is not None)
+        is_counter = form in {"total", "count", "counttotal"} or (not form and found[3] is not None)
         return _Meaning(_RATES[found[2]], topic, is_counter, rank=0 if is_counter else 1)
     if topic is not None:
         return None

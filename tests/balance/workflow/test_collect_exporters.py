@@ -180,11 +180,7 @@ def test_prometheus_is_asked_for_one_cluster_and_a_first_round_has_rates(
             (name, {"name": "BytesOutPerSec", "broker_id": "3"}, at),
             (name, {"name": "BytesOutPerSec", "broker_id": "3", "cluster": "other"}, at + 1),
             (name, {"name": "BytesOutPerSec", "instance": "elsewhere:7071"}, at),
-            (
-                "kafka_network_RequestMetrics_99thPercentile",
-                {"name": "TotalTimeMs", "request": "Produce", "broker": "1"},
-                4,
-            ),
+            (latency, {"name": "TotalTimeMs", "request": "Produce", "broker": "1"}, 4),
         )
 
     served.texts["/prom/api/v1/query"] = answered
