@@ -19,6 +19,7 @@ from types import ModuleType
 from uuid import uuid4
 
 from reconciler.balance.files.sample_files import BROKER_COLUMNS, ESTIMATED, RATES, REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.balance.model.cruise_control import Report
 from reconciler.balance.model.exported import BrokerSample
 from reconciler.balance.model.shares import Shares
 from reconciler.files.raw import write_atomically
@@ -94,6 +95,36 @@ def write_round(
             out / BROKERS_FOLDER / place, BROKER_COLUMNS, [(moment, cluster, *broker) for broker in brokers]
         ),
         partitions_file=_write_partitions(out / place, partitions),
+    )
+
+
+def write_reports(out: Path, cluster: str, at: datetime, reports: Sequence[Report]) -> Round:
+    """Write what brokers reported of themselves, by the day that it is of; each kind one new file a day."""
+    by_day: dict[str, list[tuple[datetime, Report]]] = {}
+    for report in reports:
+        moment = datetime.fromtimestamp(report.milliseconds / 1000, UTC)
+        by_day.setdefault(f"{moment:%Y-%m-%d}", []).append((moment, report))
+    written = at.astimezone(UTC)
+    for told in by_day.values():
+        place = new_place(cluster, told[0][0], written)
+        replicas = [
+            (moment, cluster, one.broker_id, None, *one.topic_partition, one.size_bytes, None, False)
+            for moment, report in told
+            for one in report.replicas
+        ]
+        _write(out / REPLICAS_FOLDER / place, REPLICA_COLUMNS, replicas)
+        brokers = [(moment, cluster, *report.broker) for moment, report in told]
+        _write(out / BROKERS_FOLDER / place, BROKER_COLUMNS, brokers)
+        partitions = [
+            (moment, cluster, *each.topic_partition, *each.rates, each.size_bytes, None, each.is_estimated)
+            for moment, report in told
+            for each in report.partitions
+        ]
+        _write_partitions(out / place, partitions)
+    return Round(
+        sum(len(report.partitions) for report in reports),
+        sum(len(report.replicas) for report in reports),
+        len(reports),
     )
 
 

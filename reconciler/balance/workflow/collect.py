@@ -10,6 +10,7 @@ from reconciler.admin.port import Admin, Clock
 from reconciler.balance.files.folders import refuse_uri
 from reconciler.balance.files.sample_writer import Round, require_pyarrow, write_round
 from reconciler.balance.model.exported import Carried
+from reconciler.balance.workflow.cruise_control import CruiseControl
 from reconciler.balance.workflow.exporters import Exporters
 from reconciler.model.codec import HIDDEN, REQUIRED, Key
 from reconciler.model.desired import Desired
@@ -73,9 +74,11 @@ def collect(
     out: str,
     schedule: Schedule,
     tell: Callable[[Collected], None],
-    exporters: Exporters | None = None,
+    beside: Exporters | CruiseControl | None = None,
 ) -> None:
-    """Write a round of samples at each time of the schedule, with what exporters tell, and tell of it.
+    """Write a round of samples at each time of the schedule, and tell of it.
+
+    `beside`: exporters that tell what brokers carry, or Cruise Control's topic, which is read in place of log dirs.
 
     A round in which the cluster does not answer is told and left out, except the first, which raises
     ClusterUnavailable. A round is never late for the one before: the times that one ran over are left out. A run that
@@ -89,7 +92,7 @@ def collect(
         start = admin.clock.now()
         number = 0
         while True:
-            tell(_round(admin, desired, Path(out), number, exporters))
+            tell(_round(admin, desired, Path(out), number, beside))
             number = _next_round(schedule, admin.clock.now() - start, number)
             limit = schedule.rounds()
             if limit is not None and number >= limit:
@@ -107,9 +110,13 @@ def _next_round(schedule: Schedule, passed: timedelta, number: int) -> int:
     return max(number + 1, -(-passed // schedule.every))
 
 
-def _round(admin: Admin, desired: Desired | None, out: Path, number: int, exporters: Exporters | None) -> Collected:
+def _round(
+    admin: Admin, desired: Desired | None, out: Path, number: int, beside: Exporters | CruiseControl | None
+) -> Collected:
     at = admin.clock.time_of_day()
     try:
+        if isinstance(beside, CruiseControl):
+            return _of_cruise_control(admin, desired, out, number, beside)
         sample = _sample(admin)
     except (ClusterUnavailable, MissingRight) as error:
         if number == 0:
@@ -117,12 +124,19 @@ def _round(admin: Admin, desired: Desired | None, out: Path, number: int, export
         return Collected(desired.cluster.name if desired else "", number, at, failed=str(error))
     cluster = desired.cluster.name if desired is not None else sample.cluster_id
     _refuse_another(desired, sample.cluster_id)
-    if exporters is None:
-        return Collected(cluster, number, at, write_round(out, cluster, at, sample), sample.untold)
-    told = _carried(admin, exporters)
-    rates = exporters.shares(sample, told)
+    told = Carried() if beside is None else _carried(admin, beside)
+    rates = {} if beside is None else beside.shares(sample, told)
     written = write_round(out, cluster, at, sample, rates=rates, brokers=told.brokers)
     return Collected(cluster, number, at, written, (*sample.untold, *told.untold))
+
+
+def _of_cruise_control(admin: Admin, desired: Desired | None, out: Path, number: int, read: CruiseControl) -> Collected:
+    at = admin.clock.time_of_day()
+    cluster_id = admin.cluster_id()
+    _refuse_another(desired, cluster_id)
+    cluster = desired.cluster.name if desired is not None else cluster_id
+    written, untold = read.collect(admin, out, cluster, at)
+    return Collected(cluster, number, at, written, untold)
 
 
 def _carried(admin: Admin, exporters: Exporters) -> Carried:
