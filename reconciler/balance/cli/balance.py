@@ -23,6 +23,12 @@ HEADROOM_HELP = (
 )
 
 
+HISTORY_HELP = (
+    "Tell what the time of the samples tells: the week of each broker, skew by day, what changed since last week, and "
+    "which brokers are slow, by the samples of brokers beside them."
+)
+
+
 @verb(
     "balance",
     outputs=(TEXT, JSON, MARKDOWN, HTML),
@@ -32,6 +38,7 @@ HEADROOM_HELP = (
         reconciler balance --samples samples --cluster '*' --out balance-tables
         reconciler balance --samples samples --plan plan.json -o html > balance.html
         reconciler balance --samples samples --headroom 80% --network 125MiB/s
+        reconciler balance --samples samples --history -o html > history.html
         reconciler balance --samples /lake/samples --master spark://spark-1:7077 -o json
     """,
 )
@@ -42,6 +49,7 @@ HEADROOM_HELP = (
 @option("--out", metavar="DIR", help="Write the tables there too, as Parquet, all topics in.")
 @option("--headroom", metavar="SHARE", type=SHARE, help=HEADROOM_HELP)
 @option("--network", metavar="RATE", type=RATE, help="With --headroom: what a broker's network carries each way.")
+@option("--history", "has_history", is_flag=True, help=HISTORY_HELP)
 @spark_job("Length of the time buckets in which loads are summed.")
 def command(
     asked: Asked,
@@ -52,6 +60,7 @@ def command(
     out: str | None,
     headroom: float | None,
     network: int | None,
+    has_history: bool,
 ) -> int:
     """Show who carries what, with Spark: each broker, rack, log dir and topic, and how even the brokers are.
 
@@ -63,6 +72,8 @@ def command(
         raise click.UsageError("name what was measured: either --samples PATH... or --loads DIR.")
     if (loads or headroom is None) and (headroom or network):
         raise click.UsageError("--headroom tells hours of the week, so it needs --samples; --network belongs to it.")
+    if loads and has_history:
+        raise click.UsageError("--history needs --samples: loads have no time in them.")
     from reconciler.balance.model.balance_report import Headroom
     from reconciler.balance.workflow.balance import make_balance
     from reconciler.command.progress import reading
@@ -70,7 +81,16 @@ def command(
 
     with reading() as progress:
         left = Headroom(headroom, network) if headroom is not None else None
-        report = make_balance(asked.inputs, job, loads=loads, plans=plan, out=out, headroom=left, progress=progress)
+        report = make_balance(
+            asked.inputs,
+            job,
+            loads=loads,
+            plans=plan,
+            out=out,
+            headroom=left,
+            has_history=has_history,
+            progress=progress,
+        )
     _show(report, asked)
     warnings = [*report.warnings, *(warning for cluster in report.clusters for warning in cluster.warnings)]
     if warnings:

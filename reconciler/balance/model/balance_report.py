@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
+from reconciler.balance.model.history import History
 from reconciler.model.codec import ALWAYS, HIDDEN, REQUIRED, Integer, Key, Pattern, When
 from reconciler.model.evenness import Evenness
 from reconciler.model.problem import Problem, ReportedProblem
@@ -221,6 +222,7 @@ class ClusterBalance:
     hours: Annotated[
         tuple[HourOfWeek, ...], "With --headroom: each hour of the week that has samples, from Monday on."
     ] = ()
+    history: Annotated[History | None, "With --history: what the time of the samples tells."] = None
     cluster_id: Annotated[str | None, REQUIRED, "Kafka's own id."] = None
     observed_at: Annotated[str | None, REQUIRED, "When it was observed, ISO 8601 in UTC."] = None
     plan_id: Annotated[str | None, REQUIRED, "The plan that `after` is of; null without one."] = None

@@ -13,6 +13,7 @@ from reconciler.balance.model.balance_report import (
     Skew,
 )
 from reconciler.balance.model.load_report import Rule
+from reconciler.balance.render import as_history
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, duration, named_some, number, percent, rate, size
 from reconciler.render.escape import bullets, code_span, sentence
@@ -85,6 +86,7 @@ def balance(report: BalanceReport) -> Report:
         heading = (f"{_HEADING} · {code_span(cluster.name)}", sentence(facts))
         sections.append(Section(f"{cluster.name}: {facts}", (findings,), heading))
         sections += (Section(parts=(table,)) for table in _tables(report, cluster))
+        sections += as_history.sections(cluster.history) if cluster.history is not None else ()
         warnings += cluster.warnings
     wrong = tuple(defects(report))
     sections += [Section("Samples", (Points(wrong),), ("**Samples**",))] if wrong else []
@@ -150,9 +152,7 @@ def _brokers(cluster: ClusterBalance, of: RateStatistic) -> Table:
     """Return the brokers that carry most for their capacity first; after a plan, as that leaves them."""
     figures = [*loads(of), IMBALANCE, FULL_IN]
     head = ("broker", "rack", *(figure.head for figure in figures))
-    rows = [
-        (broker_name(row), row.rack or UNKNOWN, *_cells(row, figures, cluster)) for row in _worst_first(cluster, of)
-    ]
+    rows = [(broker_name(row), row.rack or UNKNOWN, *_cells(row, figures, cluster)) for row in worst_first(cluster, of)]
     return _cut(head, rows, left=2)
 
 
@@ -291,7 +291,7 @@ def _cells(row: LoadRow, figures: Iterable[Measured], cluster: ClusterBalance) -
         yield before if cluster.plan_id is None or before == after else f"{before} -> {after}"
 
 
-def _worst_first(cluster: ClusterBalance, of: RateStatistic) -> list[LoadRow]:
+def worst_first(cluster: ClusterBalance, of: RateStatistic) -> list[LoadRow]:
     """Return the brokers by the most that one of its loads is over its share; one that is to be empty has none."""
     figures = loads(of)
     shares: dict[int | None, float] = {}

@@ -4,8 +4,8 @@ Every figure of "before" and of "after" comes from the same functions, on anothe
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,8 @@ from reconciler.balance.spark.buckets import (
 from reconciler.balance.spark.collected import Found, collected
 from reconciler.balance.spark.figures import figures, rates_of_loads
 from reconciler.balance.spark.growth import with_bytes_grown
+from reconciler.balance.spark.history_collected import collected_history
+from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
 from reconciler.balance.spark.loads_job import SampleTask
 from reconciler.balance.spark.normalise import cleaned, normalised
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, counts, moved, replicas
@@ -38,6 +40,7 @@ from reconciler.balance.spark.session import read_parquet, spark_errors, write_p
 from reconciler.balance.spark.skew import skew
 from reconciler.balance.spark.soundness import SPANS, Told, told
 from reconciler.balance.spark.sources import read_samples
+from reconciler.balance.spark.spellings import in_spark
 
 FIGURES, EVENNESS = "figures", "evenness"
 _SKEW_KEYS = ("side", "cluster", "measure", "statistic")
@@ -60,6 +63,8 @@ class BalanceTask:
     """Whether the size of every replica is known: otherwise samples are read again for their last sizes."""
     headroom: Headroom | None = None
     """What hours of the week are told by; None: they are not."""
+    beside: Sequence[str] | None = None
+    """Where samples of brokers and replicas may stand beside those of partitions; None: no history is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,8 @@ class Balance:
     """What samples tell of themselves; None for loads."""
     hours: DataFrame | None = None
     """The hours of the week, where they are asked for."""
+    history: HistoryTables | None = None
+    """What the time of the samples tells, where it is asked for."""
 
 
 def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Found], Mapping[str, int]]:
@@ -97,6 +104,8 @@ def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Fo
     """
     with spark_errors(), _balance_of_task(spark, task) as balance:
         found = collected(balance.figures, balance.skews, balance.moved, balance.told, balance.hours)
+        for name, told in (collected_history(balance.history) if balance.history is not None else {}).items():
+            found[name].history = told
         if task.out is not None:
             write_tables(balance, task.out)
         defects = balance.told.defects if balance.told is not None else {}
@@ -107,10 +116,10 @@ def assignments(
     spark: SparkSession, partitions: ArrowTable, places: ArrowTable, brokers: ArrowTable, *, has_plan: bool
 ) -> Assignments:
     """Return these tables in Spark."""
-    frame = spark.createDataFrame
     named = zip(partitions["side"].to_pylist(), partitions["cluster"].to_pylist(), strict=True)
     counted = Counter(cluster for side, cluster in named if side == BEFORE)
-    return Assignments(frame(partitions), frame(places), frame(brokers), has_plan, counted)
+    standing, disks, weighed = (in_spark(spark, table) for table in (partitions, places, brokers))
+    return Assignments(standing, disks, weighed, has_plan, counted)
 
 
 def rows_of_samples(spark: SparkSession, task: SampleTask) -> DataFrame | None:
@@ -148,6 +157,7 @@ def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance
         in_need=in_need,
         has_all_sizes=task.has_all_sizes,
         headroom=task.headroom,
+        beside=Beside.of(spark, task.beside, measured.cluster) if task.beside is not None else None,
     ) as balance:
         yield balance
 
@@ -161,6 +171,7 @@ def balance_of_samples(
     in_need: Callable[[], DataFrame] | None = None,
     has_all_sizes: bool = True,
     headroom: Headroom | None = None,
+    beside: Beside | None = None,
 ) -> Iterator[Balance]:
     """Yield the balance by samples, as rows of one partition and bucket each (`rows`).
 
@@ -186,11 +197,11 @@ def balance_of_samples(
         whole = with_growth(summed, rows, carriers)
         by_bucket = bucketed(whole, known)
         rates = statistics(by_bucket, _spans(rows.sparkSession, found), known)
-        with _balance(assigned, standing, rates, found) as balance:
-            if headroom is None:
-                yield balance
-            else:
-                yield replace(balance, hours=hours_of_week(by_bucket, known, headroom.share, headroom.most))
+        hours = None if headroom is None else hours_of_week(by_bucket, known, headroom.share, headroom.most)
+        today = Today(by_bucket, known, carriers, assigned.partitions, assigned.brokers)
+        past = nullcontext() if beside is None else history(today, rows, found.spans, beside)
+        with past as told_of_time, _balance(assigned, standing, rates, found) as balance:
+            yield replace(balance, hours=hours, history=told_of_time)
     finally:
         for table in kept:
             table.unpersist()
@@ -227,7 +238,7 @@ def with_sizes(replicas: DataFrame, sizes: DataFrame) -> DataFrame:
 
 
 def _spans(spark: SparkSession, found: Told) -> DataFrame:
-    return spark.createDataFrame(arrow_table(SPANS, (tuple(row[name] for name in SPANS) for row in found.spans)))
+    return in_spark(spark, arrow_table(SPANS, (tuple(row[name] for name in SPANS) for row in found.spans)))
 
 
 def _last_sizes(samples: DataFrame) -> DataFrame:

@@ -231,7 +231,7 @@ def hours_of_week(by_bucket: DataFrame, known: DataFrame, share: float, most: in
     """
     is_broker = (F.col("level") == Level.BROKER.value) & (F.col("side") == BEFORE)
     brokers = F.broadcast(known.where(is_broker).select("key", "broker").distinct())
-    hour = F.pmod(F.floor(F.col("bucket") / _HOUR) + _THURSDAY, F.lit(_HOURS_A_WEEK)).cast("int").alias("hour")
+    hour = hour_of_week(F.col("bucket")).alias("hour")
     ways = ("in", "out")
     seen = [F.max(F.when(F.col(f"seen_{way}") > 0, F.col(f"bytes_{way}"))).alias(way) for way in ways]
     carried = by_bucket.where(F.col("bucket").isNotNull()).join(brokers, on="key", how="inner")
@@ -250,6 +250,11 @@ def hours_of_week(by_bucket: DataFrame, known: DataFrame, share: float, most: in
         *(F.max(way).alias(f"busiest_{way}") for way in ways),
         F.when(F.min("room") < 0, F.lit(0)).otherwise(F.min("room")).alias("room"),
     )
+
+
+def hour_of_week(bucket: Column) -> Column:
+    """Return which hour of the week (UTC, 0 to 167 from Monday on) a time in microseconds is in."""
+    return F.pmod(F.floor(bucket / _HOUR) + _THURSDAY, F.lit(_HOURS_A_WEEK)).cast("int")
 
 
 def _statistics(way: str) -> tuple[Column, ...]:

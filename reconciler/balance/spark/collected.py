@@ -22,6 +22,7 @@ from reconciler.balance.model.balance_report import (
     Span,
     Traffic,
 )
+from reconciler.balance.model.history import History
 from reconciler.balance.spark.buckets import MILLI
 from reconciler.balance.spark.normalise import MICROS
 from reconciler.balance.spark.replica_load import AFTER, BEFORE, KEYS, MOVED, NO_BROKER, NO_TEXT, PLACE
@@ -45,6 +46,7 @@ class Found:
     skews: tuple[Skew, ...] = ()
     span: Span | None = None
     hours: tuple[HourOfWeek, ...] = ()
+    history: History | None = None
 
     def of(self, level: Level) -> tuple[LoadRow, ...]:
         """Return the rows of that level."""

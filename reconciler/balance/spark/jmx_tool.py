@@ -5,7 +5,6 @@ time from line to line in the slowest file of a cluster; then figures become sam
 """
 
 from collections.abc import Sequence
-from functools import reduce
 from itertools import groupby
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -18,6 +17,7 @@ from reconciler.balance.spark.normalise import MARKS, MICROS, mark
 from reconciler.balance.spark.prometheus import samples_of, with_value
 from reconciler.balance.spark.schemas import SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
+from reconciler.balance.spark.spellings import tried, united
 
 _HEADER = '^\ufeff?"time",'
 _MILLISECONDS = r"^\d{12,14}$"
@@ -32,7 +32,7 @@ def jmx_tool_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: 
         .withColumn("fields", F.split("value", ","))
         .withColumn("width", F.size("fields"))
         .join(F.broadcast(columns.drop("cluster", "written_at")), on=["broker", "width"], how="left")
-        .withColumn("at", F.when(F.col("fields")[0].rlike(_MILLISECONDS), F.col("fields")[0].cast("bigint") * 1000))
+        .withColumn("at", F.when(F.col("fields")[0].rlike(_MILLISECONDS), tried("fields[0]", "bigint") * 1000))
     )
     is_line = F.col("columns").isNotNull() & F.col("at").isNotNull()
     points = told.where(is_line).transform(_on_grid).transform(_points)
@@ -45,7 +45,7 @@ def jmx_tool_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: 
 def _lines(spark: SparkSession, files: Sequence[SampleFile]) -> DataFrame:
     """Return one row for each line, with its file, whose broker nobody names."""
     by_root = groupby(sorted(files, key=_form), key=_form)
-    return reduce(DataFrame.unionByName, (_read(spark, list(group)) for _, group in by_root))
+    return united(_read(spark, list(group)) for _, group in by_root)
 
 
 def _form(file: SampleFile) -> tuple[str, tuple[str, ...], str]:
@@ -130,7 +130,7 @@ def _points(told: DataFrame) -> DataFrame:
             "cluster", "column.topic", "column.partition", "broker", "column.log", "column.rate", "column.is_counter",
             "written_at", "ts", "at", F.col("each")["fields"].alias("field"),
         )
-        .transform(with_value, F.col("field"))
+        .transform(with_value, "field")
         .drop("field")
     )  # fmt: skip
 

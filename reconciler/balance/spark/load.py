@@ -13,7 +13,6 @@ fails, that partition's samples are done again the first way.
 """
 
 from collections.abc import Callable
-from functools import reduce
 from typing import NamedTuple
 
 from pyspark import StorageLevel
@@ -23,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spar
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MICROS_PER_DAY, counts, is_kept
 from reconciler.balance.spark.schemas import KEYS, LOADS, RATES
+from reconciler.balance.spark.spellings import all_of
 
 HASH = "partition_hash"
 _P95 = 0.95
@@ -189,7 +189,7 @@ def _covered(placed: DataFrame) -> DataFrame:
 
 def _loads(placed: DataFrame) -> DataFrame:
     """Return the columns of LOADS in one sorted file: a row for each partition that has a sample."""
-    place = F.array_position("buckets_back", -F.col("busiest_bucket")).cast("int") - 1
+    place = F.call_function("array_position", F.col("buckets_back"), -F.col("busiest_bucket")).cast("int") - 1
     return (
         # No place is before the first, where no list has anything.
         placed.withColumn("at", place)
@@ -303,7 +303,7 @@ def _summed() -> list[Column]:
 
 def _is_sound() -> Column:
     seen = F.col("seen")
-    conditions = (
+    return all_of(
         F.col("is_one") & (F.col(MARKS) == 0),
         F.size(F.array_distinct("buckets_back")) == seen,
         *(F.col(f"{rate}_known") == seen for rate in RATES if rate not in _NEVER_MADE),
@@ -311,4 +311,3 @@ def _is_sound() -> Column:
         F.sort_array("writings_back") == F.col("writings_back"),
         F.sort_array("offsets_back") == F.col("offsets_back"),
     )
-    return reduce(Column.__and__, conditions)

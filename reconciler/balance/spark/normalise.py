@@ -140,7 +140,7 @@ def mark(rule: Rule, condition: Column) -> Column:
 
 def marks(*each: Column) -> Column:
     """Return all marks in one number."""
-    return reduce(Column.bitwiseOR, each)
+    return reduce(lambda one, other: one.bitwiseOR(other), each)
 
 
 def has(rule: Rule) -> Column:

@@ -10,7 +10,6 @@ last tells it, of equally old ones the larger. Ranges include both ends, so expo
 """
 
 from collections.abc import Sequence
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
@@ -24,10 +23,11 @@ from reconciler.balance.spark.metric_names import END_OFFSET, SIZE, measured
 from reconciler.balance.spark.normalise import MARKS, has, mark, marks
 from reconciler.balance.spark.schemas import RATES, SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
+from reconciler.balance.spark.spellings import tried, united
 
 _SERIES = struct({"metric": MapType(StringType(), StringType()), "values": ArrayType(ArrayType(StringType()))})
 _ANSWER = struct({"data": struct({"result": ArrayType(_SERIES)})})
-_TOPIC_LABELS, _PARTITION_LABELS = ("topic", "topic_name"), ("partition", "partition_id")
+_TOPIC_LABELS = ("topic", "topic_name")
 _CLUSTER_LABELS = ("cluster", "kafka_cluster", "strimzi_io_cluster")
 _TOPIC = ("cluster", "topic")
 
@@ -42,7 +42,7 @@ def prometheus_samples(spark: SparkSession, files: Sequence[SampleFile], cluster
         reader.json(paths, multiLine=True, mode="FAILFAST").transform(_series, measure)
         for measure, paths in sorted(by_measure.items())
     )
-    series = reduce(DataFrame.unionByName, answers)
+    series = united(answers)
     return samples_of(series.transform(_points), series.where(~_is_used()), cluster)
 
 
@@ -61,7 +61,7 @@ def samples_of(told: DataFrame, unused: DataFrame, cluster: str | None) -> DataF
     topics = rates.where(F.col("partition").isNull()).transform(_of_topics)
     samples = logs.transform(_shares).join(topics, on=[*_TOPIC, "ts"], how="full").transform(_split)
     counted = points.where(has(Rule.DUPLICATE)).transform(_repeated), unused.transform(_left_unused)
-    samples = reduce(DataFrame.unionByName, counted, samples)
+    samples = united((samples, *counted))
     name = F.nullif("cluster", F.lit("")) if cluster is None else F.lit(cluster)
     return samples.withColumn("cluster", name).select(*SAMPLES.fieldNames(), "written_at", MARKS)
 
@@ -72,7 +72,7 @@ def _series(answers: DataFrame, measure: str) -> DataFrame:
     return answers.select(F.explode("data.result").alias("series"), "_metadata.file_modification_time").select(
         F.coalesce(*map(_label, _CLUSTER_LABELS), F.lit("")).alias("cluster"),
         F.coalesce(*map(_label, _TOPIC_LABELS)).alias("topic"),
-        F.coalesce(*map(_label, _PARTITION_LABELS)).try_cast("int").alias("partition"),
+        tried("coalesce(series.metric['partition'], series.metric['partition_id'])", "int").alias("partition"),
         F.coalesce(*map(_label, BROKER_LABELS), F.lit("")).alias("broker"),
         found.log.alias("log"),
         found.rate.alias("rate"),
@@ -93,19 +93,18 @@ def _is_used() -> Column:
 
 def _points(series: DataFrame) -> DataFrame:
     """One row for each value of the series that tell something."""
-    seconds = F.col("point")[0].try_cast("decimal(20,6)")
     return (
         series.where(_is_used())
         .withColumn("point", F.explode("values"))
-        .withColumn("at", (seconds * 1_000_000).try_cast("bigint"))
+        .withColumn("at", tried("try_cast(point[0] AS decimal(20,6)) * 1000000", "bigint"))
         .withColumn("ts", F.timestamp_micros("at"))
-        .transform(with_value, F.col("point")[1])
+        .transform(with_value, "point[1]")
         .drop("values", "point")
     )
 
 
-def with_value(points: DataFrame, text: Column) -> DataFrame:
-    """Add the `value` that the text tells: unknown, and marked, where it is no number or negative."""
+def with_value(points: DataFrame, text: str) -> DataFrame:
+    """Add the `value` that this SQL's text tells: unknown, and marked, where it is no number or negative."""
     is_number = ~F.isnan("read") & (F.abs("read") != F.lit(float("inf")))
     found = marks(
         mark(Rule.UNREADABLE, F.col("read").isNull()),
@@ -113,7 +112,7 @@ def with_value(points: DataFrame, text: Column) -> DataFrame:
         mark(Rule.NEGATIVE, is_number & (F.col("read") < 0)),
     )
     return (
-        points.withColumn("read", text.try_cast("double"))
+        points.withColumn("read", tried(text, "double"))
         .withColumns({"value": F.when(is_number & (F.col("read") >= 0), F.col("read")), MARKS: found})
         .drop("read")
     )

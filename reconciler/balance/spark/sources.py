@@ -7,7 +7,6 @@ some moments; their rates come from growth.
 
 import re
 from collections.abc import Iterable, Sequence
-from functools import reduce
 from itertools import groupby
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -35,6 +34,7 @@ from reconciler.balance.spark.normalise import MARKS, mark, marks
 from reconciler.balance.spark.prometheus import prometheus_samples
 from reconciler.balance.spark.schemas import RATES, REPLICA_SAMPLES, SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
+from reconciler.balance.spark.spellings import any_of, tried, united
 
 _CORRUPT = "unreadable_line"
 _FILE_TIME = "_metadata.file_modification_time"
@@ -53,8 +53,9 @@ _IN_PARQUET: dict[str, DataType] = {
 }
 _TYPED = (Kind.PARQUET, Kind.ORC, Kind.AVRO)
 _DECIMAL = re.compile(r"decimal\d+[(](\d+), (\d+)[)]")
-_SECONDS = r"^\d{9,11}([.]\d+)?$"
-_MILLISECONDS = r"^\d{12,14}$"
+# PySpark 3.5 writes numbers of JSON anew: 1.7E9 for 1700000000.0, and "NaN" with its quotes for a bare NaN.
+_SECONDS = r"^(\d{9,11}([.]\d+)?|\d([.]\d+)?E([89]|10))$"
+_MILLISECONDS = r"^(\d{12,14}|\d([.]\d+)?E1[123])$"
 # Spark would take a time without its day for one of today.
 _DATED = r"^\d{4}-"
 
@@ -81,8 +82,8 @@ def read_samples(
         tables += [read(spark, of_kind, cluster)] if of_kind else []
     if not tables:
         replicas = [_table(spark, group, REPLICA_SAMPLES) for group in _alike(files)]
-        tables = [_of_replicas(reduce(DataFrame.unionByName, replicas), brokers)]
-    together = reduce(DataFrame.unionByName, tables)
+        tables = [_of_replicas(united(replicas), brokers)]
+    together = united(tables)
     if cluster is None:
         return together
     named = F.coalesce(F.col("cluster"), F.lit(cluster))
@@ -171,16 +172,21 @@ def _parquet_type(found: str) -> DataType:
 
 def _converted(raw: DataFrame, schema: StructType, target: StructType) -> DataFrame:
     types = {field.name: field.dataType for field in schema.fields}
-    texts = {name: F.nullif(F.trim(F.col(name)), F.lit("")) for name, found in types.items() if found == StringType()}
+    told = {
+        name: f"nullif(trim(`{name}`), '')" if kind == StringType() else f"`{name}`" for name, kind in types.items()
+    }
     values = {
-        field.name: _as(field, texts.get(field.name, F.col(field.name)), types[field.name])
+        field.name: _as(field, told[field.name], types[field.name])
         if field.name in types
         else F.lit(None).cast(field.dataType)
         for field in target.fields
     }
-    told = {name: texts.get(name, F.col(name)) for name in values if name in types}
-    lost = [told[name].isNotNull() & values[name].isNull() for name in told if types[name] != target[name].dataType]
-    is_unreadable = reduce(Column.__or__, lost, F.col("corrupt").isNotNull())
+    lost = [
+        F.expr(told[name]).isNotNull() & values[name].isNull()
+        for name, kind in types.items()
+        if kind != target[name].dataType
+    ]
+    is_unreadable = any_of(F.col("corrupt").isNotNull(), *lost)
     return raw.select(
         *(value.alias(name) for name, value in values.items()),
         "written_at",
@@ -188,25 +194,25 @@ def _converted(raw: DataFrame, schema: StructType, target: StructType) -> DataFr
     )
 
 
-def _as(field: StructField, value: Column, found: DataType) -> Column:
-    """Return the value as the field's type; None where it cannot be."""
+def _as(field: StructField, value: str, found: DataType) -> Column:
+    """Return what this SQL says as the field's type; None where it cannot be."""
     if found == field.dataType:
-        return value
+        return F.expr(value)
     if field.dataType == TimestampType():
-        return _moment(value.cast("string"))
+        return _moment(f"cast({value} AS string)")
     if field.dataType == LongType():
-        return F.coalesce(value.try_cast("bigint"), value.try_cast("double").try_cast("bigint"))
-    return value.try_cast(field.dataType)
+        return F.coalesce(tried(value, "bigint"), tried(f"try_cast({value} AS double)", "bigint"))
+    if field.dataType == DoubleType() and found == StringType():
+        return tried(f"trim(BOTH '\"' FROM {value})", "double")
+    return tried(value, field.dataType.simpleString())
 
 
-def _moment(text: Column) -> Column:
+def _moment(text: str) -> Column:
     """Return the time that a text tells: ISO 8601, of UTC without a zone, or seconds or milliseconds since 1970."""
-    micros = (
-        F.when(text.rlike(_SECONDS), text.try_cast("decimal(20,6)") * 1_000_000)
-        .when(text.rlike(_MILLISECONDS), text.try_cast("decimal(20,6)") * 1_000)
-        .try_cast("bigint")
-    )
-    return F.coalesce(F.timestamp_micros(micros), F.when(text.rlike(_DATED), text.try_cast("timestamp")))
+    value, number = F.expr(text), f"try_cast({text} AS decimal(20,6))"
+    of_seconds, of_milliseconds = (tried(f"{number} * {micros}", "bigint") for micros in (1_000_000, 1_000))
+    micros = F.when(value.rlike(_SECONDS), of_seconds).when(value.rlike(_MILLISECONDS), of_milliseconds)
+    return F.coalesce(F.timestamp_micros(micros), F.when(value.rlike(_DATED), tried(text, "timestamp")))
 
 
 def _of_replicas(replicas: DataFrame, brokers: Iterable[int] | None) -> DataFrame:
@@ -254,7 +260,7 @@ def snapshot_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: 
     A partition's size is its leader's, the largest replica's where that is not known.
     """
     name = F.col("clusterId") if cluster is None else F.lit(cluster)
-    leader_at = F.array_position("each.replicas", F.col("each.leader")).cast("int")
+    leader_at = F.call_function("array_position", F.col("each.replicas"), F.col("each.leader")).cast("int")
     of_leader = F.when(leader_at > 0, F.try_element_at("each.sizes", leader_at))
     return (
         spark.read.schema(_SNAPSHOT)
@@ -263,7 +269,7 @@ def snapshot_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: 
         .withColumn("topic", F.explode("topics"))
         .withColumn("each", F.explode("topic.partitions"))
         .select(
-            F.col("observedAt").try_cast("timestamp").alias("ts"),
+            tried("observedAt", "timestamp").alias("ts"),
             name.alias("cluster"),
             F.col("topic.name").alias("topic"),
             F.col("each.partition").alias("partition"),

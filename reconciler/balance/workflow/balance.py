@@ -1,6 +1,5 @@
 """Runs `balance`: tells who carries what, in one cluster or in all, now and after a plan."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,34 +34,35 @@ def make_balance(
     plans: Sequence[str] = (),
     out: str | None = None,
     headroom: Headroom | None = None,
+    has_history: bool = False,
     progress: ProgressHook | None = None,
 ) -> BalanceReport:
     """Return the balance of the cluster that is named, or with `*` of every cluster of the root that answers.
 
     Rates are those of the job's samples or, with a folder of `loads`, of these. Each of the `plans` is compared with
-    its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much.
+    its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much; with `has_history`
+    what the time of the samples tells, and samples of brokers and replicas beside them.
     With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before
     Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
     """
-    from reconciler.balance.spark.session import refuse_connect, require_spark, spark_session
+    from reconciler.balance.spark.session import require_spark, spark_session
 
-    require_spark()  # before pyarrow, which the same extra brings, is imported
+    require_spark(job.spark)  # before pyarrow, which the same extra brings, is imported
     from reconciler.balance.files.assignment_table import brokers_of
     from reconciler.balance.files.folders import TABLES_MARK, refuse_foreign, refuse_uri
     from reconciler.files.plan_file import read_plan
 
-    refuse_connect(job.master, os.environ)
     if out is not None:
         refuse_uri(out)
         refuse_foreign(Path(out), TABLES_MARK)
     observed, unread = observed_clusters(inputs, [read_plan(path) for path in plans], progress)
     sides = sides_of(observed)
     task, told = _task(job, loads, out, observed, sides)
-    task = replace(task, headroom=headroom)
+    task = replace(task, headroom=headroom, beside=tuple(job.samples) if has_history else None)
     from reconciler.balance.spark.balance_job import run_balance
 
-    with spark_session(job.master, driver_memory=job.driver_memory, has_progress=job.has_progress) as spark:
+    with spark_session(job.spark) as spark:
         found, defects = run_balance(spark, task)
     brokers = brokers_of(sides)
     clusters = tuple(
@@ -159,6 +159,7 @@ def _cluster(
         skews=found.skews,
         span=found.span,
         hours=found.hours,
+        history=found.history,
         cluster_id=one.cluster.cluster_id,
         observed_at=one.cluster.observed_at,
         plan_id=one.plan.id if one.plan is not None else None,
