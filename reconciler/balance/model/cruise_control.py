@@ -70,8 +70,8 @@ def decoded(record: bytes) -> Metric | None:
         (value,) = _FIGURE.unpack_from(record, place)
         if place + _FIGURE.size != len(record):
             raise ValueError("has bytes behind its figure")
-    except (StructError, UnicodeDecodeError) as error:
-        raise ValueError(f"is cut short or no metric: {error}") from None
+    except (StructError, UnicodeDecodeError):
+        raise ValueError("is cut short or no metric") from None
     measure = _measure(kind, type_)
     if measure is None or not isfinite(value) or value < 0 or topic == _METADATA:
         return None

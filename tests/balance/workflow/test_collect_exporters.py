@@ -162,7 +162,7 @@ def test_jmx_exporters_tell_what_brokers_carry_and_partitions_get_their_shares(
 
 
 def vector(*found: tuple[str, dict[str, str], float]) -> tuple[int, str]:
-    result = [{"metric": {"__name__": name, **labels}, "value": [1, str(value)]} for name, labels, value in found]
+    result = [{"metric": labels | {"__name__": name}, "value": [1, str(value)]} for name, labels, value in found]
     return 200, json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}})
 
 
