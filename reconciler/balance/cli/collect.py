@@ -51,7 +51,7 @@ USUAL_TOPIC = "*"
     multiple=True,
     help="Ask this JMX exporter what its broker carries; ID where no label tells which broker that is.",
 )
-@option("--metrics-client", metavar="FILE", help="Properties for both: username, password, bearer.token, …")
+@option("--metrics-client", metavar="FILE", help="Properties for both: username, password, bearer.token and more.")
 @option(
     "--cruise-control-metrics",
     metavar="[TOPIC]",

@@ -20,25 +20,26 @@ from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import tried, united
 
 _HEADER = '^\ufeff?"time",'
+_FILE = ("broker", "width")
+"""A file stands for its broker, whose id nobody tells; it has one header for each number of columns."""
 _MILLISECONDS = r"^\d{12,14}$"
 
 
 def jmx_tool_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: str | None) -> DataFrame:
     """Return a sample for each partition and moment, of the named cluster or the one that a folder names."""
     lines = _lines(spark, files)
-    columns = lines.where(F.col("value").rlike(_HEADER)).transform(_columns)
+    headers = lines.where(F.col("value").rlike(_HEADER)).transform(_headers)
+    columns = headers.transform(_columns)
     told = (
         lines.where(~F.col("value").rlike(_HEADER))
         .withColumn("fields", F.split("value", ","))
         .withColumn("width", F.size("fields"))
-        .join(F.broadcast(columns.drop("cluster", "written_at")), on=["broker", "width"], how="left")
+        .join(F.broadcast(headers.select(*_FILE, F.lit(col=True).alias("has_header"))), on=[*_FILE], how="left")
         .withColumn("at", F.when(F.col("fields")[0].rlike(_MILLISECONDS), tried("fields[0]", "bigint") * 1000))
     )
-    is_line = F.col("columns").isNotNull() & F.col("at").isNotNull()
-    points = told.where(is_line).transform(_on_grid).transform(_points)
-    behind_time = F.slice("columns", 2, F.size("columns"))
-    unused = columns.select("cluster", "written_at", F.explode(behind_time).alias("column")).where(~_is_used("column"))
-    samples = samples_of(points, unused, cluster)
+    is_line = F.col("has_header").isNotNull() & F.col("at").isNotNull()
+    points = told.where(is_line).transform(_on_grid).transform(_points, columns.where(_is_used()))
+    samples = samples_of(points, columns.where(~_is_used()), cluster)
     return samples.unionByName(told.where(~is_line).transform(_unreadable, cluster))
 
 
@@ -71,42 +72,45 @@ def _read(spark: SparkSession, files: Sequence[SampleFile]) -> DataFrame:
     )
 
 
-def _columns(headers: DataFrame) -> DataFrame:
-    """Return what each column is, for each file and number of columns.
+def _headers(lines: DataFrame) -> DataFrame:
+    """Return the names of columns, for each file and number of them.
 
     A file may have several headers, where JmxTool was started again: two of one width that differ tell nothing.
     """
     bare = F.regexp_replace("value", '^\ufeff?"|"$', "")
-    names = F.split(bare, '","')
     return (
-        headers.withColumn("names", names)
+        lines.withColumn("names", F.split(bare, '","'))
         .withColumn("width", F.size("names"))
-        .groupBy("cluster", "broker", "width")
+        .groupBy("cluster", *_FILE)
         .agg(F.collect_set("names").alias("spelt"), F.max("written_at").alias("written_at"))
         .where(F.size("spelt") == 1)
-        .select("cluster", "broker", "width", "written_at", F.transform(F.col("spelt")[0], _column).alias("columns"))
+        .select("cluster", *_FILE, "written_at", F.col("spelt")[0].alias("names"))
     )
 
 
-def _column(name: Column) -> Column:
-    """Return what stands in the column of that name: `kafka.log:type=Log,name=Size,topic=t,partition=0:Value`."""
+def _columns(headers: DataFrame) -> DataFrame:
+    """Return what stands in each column of each file, but for the first, the time.
+
+    Their names are such as `kafka.log:type=Log,name=Size,topic=t,partition=0:Value`.
+    """
 
     def key(wanted: str) -> Column:
-        return F.nullif(F.regexp_extract(name, f"[:,]{wanted}=([^,:]+)", 1), F.lit(""))
+        return F.nullif(F.regexp_extract("name", f"[:,]{wanted}=([^,:]+)", 1), F.lit(""))
 
-    domain, attribute = F.regexp_extract(name, "^([^:]+):", 1), F.regexp_extract(name, ":([^:]+)$", 1)
-    found = measured(F.concat(domain, key("type"), key("name"), attribute), F.lit(None).cast("string"), "")
-    partition = F.when(key("partition").rlike(r"^\d{1,9}$"), key("partition").cast("int"))
-    return F.struct(
-        key("topic").alias("topic"), partition.alias("partition"), found.log.alias("log"), found.rate.alias("rate"),
-        found.is_counter.alias("is_counter"),
-    )  # fmt: skip
+    domain, attribute = F.regexp_extract("name", "^([^:]+):", 1), F.regexp_extract("name", ":([^:]+)$", 1)
+    named = headers.select("cluster", *_FILE, "written_at", F.posexplode("names").alias("place", "name")).where(
+        "place > 0"
+    )
+    spelt = F.concat(domain, F.coalesce(key("type"), F.lit("")), F.coalesce(key("name"), F.lit("")), attribute)
+    parts = named.withColumns({"spelt": spelt, "topic": key("topic")}).withColumn(
+        "partition", tried(r"regexp_extract(name, '[:,]partition=([0-9]{1,9})[,:]', 1)", "int")
+    )
+    return measured(parts, F.col("spelt"), F.lit(None).cast("string"), "").drop("name", "spelt")
 
 
-def _is_used(column: str) -> Column:
-    what = F.col(column)
-    is_log = what["log"].isNotNull() & what["partition"].isNotNull()
-    return what["topic"].isNotNull() & (is_log | what["rate"].isNotNull())
+def _is_used() -> Column:
+    is_log = F.col("log").isNotNull() & F.col("partition").isNotNull()
+    return F.col("topic").isNotNull() & (is_log | F.col("rate").isNotNull())
 
 
 def _on_grid(told: DataFrame) -> DataFrame:
@@ -120,19 +124,11 @@ def _on_grid(told: DataFrame) -> DataFrame:
     return told.join(F.broadcast(steps), on=["cluster"], how="inner").withColumn("ts", F.timestamp_micros(on_grid))
 
 
-def _points(told: DataFrame) -> DataFrame:
+def _points(told: DataFrame, columns: DataFrame) -> DataFrame:
     """Return one row for each figure of a partition's log or a topic's rate."""
-    return (
-        told.withColumn("each", F.explode(F.arrays_zip("fields", "columns")))
-        .withColumn("column", F.col("each")["columns"])
-        .where(_is_used("column"))
-        .select(
-            "cluster", "column.topic", "column.partition", "broker", "column.log", "column.rate", "column.is_counter",
-            "written_at", "ts", "at", F.col("each")["fields"].alias("field"),
-        )
-        .transform(with_value, "field")
-        .drop("field")
-    )  # fmt: skip
+    fields = told.select("cluster", *_FILE, "written_at", "ts", "at", F.posexplode("fields").alias("place", "field"))
+    what = F.broadcast(columns.drop("cluster", "written_at"))
+    return fields.join(what, on=[*_FILE, "place"], how="inner").transform(with_value, "field").drop("field")
 
 
 def _unreadable(lines: DataFrame, cluster: str | None) -> DataFrame:

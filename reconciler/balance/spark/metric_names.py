@@ -4,9 +4,7 @@ Exporters and their rule files spell one metric in many ways, so names are compa
 the label `name` behind them. The names of recorded rules are their author's: they are read word by word.
 """
 
-from dataclasses import dataclass
-
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.model.exported import TOPIC_RATE
@@ -34,57 +32,68 @@ _A_SECOND = rf"i?rate|i?rate_?\d+[smhd]?|per_?(?:{_SECOND})|\w+_?per_?(?:{_SECON
 _COUNTED = "total|count"
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What series measure, as columns: `log`, a size or an offset, or `rate`; None each for a series of neither."""
+def measured(series: DataFrame, name: Column, label: Column, given: str) -> DataFrame:
+    """Add what series of that name, with its label `name` or None, measure: a `log`, a `rate`, or neither.
 
-    log: Column
-    rate: Column
-    is_counter: Column
-
-
-def measured(name: Column, label: Column, given: str) -> Measured:
-    """Return what a series of that name measures, with its label `name` or None; without a name, what was `given`."""
-    plain = F.coalesce(
-        F.lower(F.regexp_replace(F.concat(name, F.coalesce(label, F.lit(""))), "[^A-Za-z0-9]", "")), F.lit("")
-    )
-    nameless = F.nullif(F.lit(given), F.lit(""))
-    is_log = plain.rlike(_LOG) | plain.rlike(_OFFSET)
-    is_rate = plain.rlike(TOPIC_RATE)
-    log = F.when(plain.rlike(_OFFSET), END_OFFSET).when(
-        is_log, F.when(F.regexp_extract(plain, _LOG, 1) == "size", SIZE).otherwise(END_OFFSET)
-    )
-    rate = F.create_map(*(F.lit(each) for pair in _RATE_OF.items() for each in pair))[
-        F.regexp_extract(plain, TOPIC_RATE, 2)
-    ]
-    own = _by_words(F.lower(F.regexp_replace(name, "[^A-Za-z0-9]+", "_")))
-    return Measured(
-        F.when(name.isNull(), F.when(~nameless.isin(*RATES), nameless)).when(is_log, log).when(~is_rate, own.log),
-        F.when(name.isNull(), F.when(nameless.isin(*RATES), nameless)).when(is_rate, rate).when(~is_log, own.rate),
-        F.when(is_rate, _is_counter(plain)).otherwise(F.coalesce(own.is_counter, F.lit(col=False))),
+    Without a name it is what was `given`. `is_counter`: whether the rate is counted up to. Each step is a column of its
+    own: in one expression they would be more than Java compiles.
+    """
+    plain = F.lower(F.regexp_replace(F.concat(name, F.coalesce(label, F.lit(""))), "[^A-Za-z0-9]", ""))
+    words = F.lower(F.regexp_replace(name, "[^A-Za-z0-9]+", "_"))
+    return (
+        series.withColumns({"plain": F.coalesce(plain, F.lit("")), "words": F.coalesce(words, F.lit(""))})
+        .withColumns({"is_nameless": name.isNull(), **_known(F.col("plain")), **_own(F.col("words"))})
+        .withColumns({"log": _log(given), "rate": _rate(given), "is_counter": _is_counter()})
+        .drop("plain", "words", "is_nameless", "known", "form", "persec", "own", "is_a_second", "is_counted")
     )
 
 
-def _is_counter(plain: Column) -> Column:
-    """Return whether that counts from a broker's start on: as Confluent's rules name it, a bare `persec` does too."""
+def _known(plain: Column) -> dict[str, Column]:
+    """Return what exporters' names say: the measure, and how its rate is spelt."""
+    of_log = F.regexp_extract(plain, _LOG, 1)
+    of_rate = F.regexp_extract(plain, TOPIC_RATE, 2)
+    known = F.when(plain.rlike(_OFFSET) | (of_log == "logendoffset"), END_OFFSET).when(of_log == "size", SIZE)
+    for spelt, rate in _RATE_OF.items():
+        known = known.when(of_rate == spelt, rate)
     form = F.concat(F.regexp_extract(plain, TOPIC_RATE, 1), F.regexp_extract(plain, TOPIC_RATE, 4))
-    return form.rlike("total|count") | ((form == "") & (F.regexp_extract(plain, TOPIC_RATE, 3) != ""))
+    return {"known": known, "form": form, "persec": F.regexp_extract(plain, TOPIC_RATE, 3)}
 
 
-def _by_words(words: Column) -> Measured:
-    """Return what the words of a user's own name say; a rate of end offsets is one of messages."""
-    is_other = _has(words, _OTHERS)
-    is_a_second = _has(words, _A_SECOND)
-    is_counted = _has(words, _COUNTED) & ~is_a_second
-    found = F.when(is_other, F.lit(None).cast("string"))
+def _own(words: Column) -> dict[str, Column]:
+    """Return what the words of a user's own name say."""
+    found = F.when(_has(words, _OTHERS), F.lit(None).cast("string"))
     for measure, spelt in _WORDS.items():
         found = found.when(_has(words, spelt), measure)
-    is_rate = found.isin(*RATES)
-    return Measured(
-        F.when(~is_rate & ~is_a_second & ~is_counted, found),
-        F.when(is_rate & (is_a_second | is_counted), found).when((found == END_OFFSET) & is_a_second, "messages_in"),
-        is_counted,
+    return {"own": found, "is_a_second": _has(words, _A_SECOND), "is_counted": _has(words, _COUNTED)}
+
+
+def _log(given: str) -> Column:
+    known, own = F.col("known"), F.col("own")
+    is_plain = ~own.isin(*RATES) & ~F.col("is_a_second") & ~F.col("is_counted")
+    return (
+        F.when(F.col("is_nameless"), F.lit(None if given in RATES else given or None).cast("string"))
+        .when(known.isNotNull(), F.when(~known.isin(*RATES), known))
+        .when(is_plain, own)
     )
+
+
+def _rate(given: str) -> Column:
+    """Return the rate; that of an end offset is one of messages."""
+    known, own = F.col("known"), F.col("own")
+    is_rate = own.isin(*RATES) & (F.col("is_a_second") | F.col("is_counted"))
+    return (
+        F.when(F.col("is_nameless"), F.lit(given if given in RATES else None).cast("string"))
+        .when(known.isNotNull(), F.when(known.isin(*RATES), known))
+        .when(is_rate, own)
+        .when((own == END_OFFSET) & F.col("is_a_second"), "messages_in")
+    )
+
+
+def _is_counter() -> Column:
+    """Return whether that counts from a broker's start on: as Confluent's rules name it, a bare `persec` does too."""
+    is_bare = (F.col("form") == "") & (F.col("persec") != "")
+    of_known = F.col("form").rlike("total|count") | is_bare
+    return F.when(F.col("known").isNotNull(), of_known).otherwise(F.col("is_counted") & ~F.col("is_a_second"))
 
 
 def _has(words: Column, spelt: str) -> Column:

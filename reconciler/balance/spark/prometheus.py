@@ -68,15 +68,15 @@ def samples_of(told: DataFrame, unused: DataFrame, cluster: str | None) -> DataF
 
 def _series(answers: DataFrame, measure: str) -> DataFrame:
     """One row for each series: what it measures, of what, and its values; without a name it is that measure."""
-    found = measured(_label("__name__"), _label("name"), measure)
-    return answers.select(F.explode("data.result").alias("series"), "_metadata.file_modification_time").select(
+    series = answers.select(F.explode("data.result").alias("series"), "_metadata.file_modification_time")
+    return measured(series, _label("__name__"), _label("name"), measure).select(
         F.coalesce(*map(_label, _CLUSTER_LABELS), F.lit("")).alias("cluster"),
         F.coalesce(*map(_label, _TOPIC_LABELS)).alias("topic"),
         tried("coalesce(series.metric['partition'], series.metric['partition_id'])", "int").alias("partition"),
         F.coalesce(*map(_label, BROKER_LABELS), F.lit("")).alias("broker"),
-        found.log.alias("log"),
-        found.rate.alias("rate"),
-        found.is_counter.alias("is_counter"),
+        "log",
+        "rate",
+        "is_counter",
         F.col("series.values").alias("values"),
         F.col("file_modification_time").alias("written_at"),
     )
