@@ -84,7 +84,7 @@ def test_orc_semicolons_and_zst_come_to_the_same_loads_as_parquet(spark: "SparkS
     compress(folder / "3.csv.zst", csv_text(every[3], ",", "."))
     compress(folder / "4.jsonl.zst", json_lines(every[4]))
     task = SampleTask(find_sample_files([str(folder)]).files, MINUTE, NOW)
-    report = run_loads(spark, task, tmp_path / "out", document)
+    report = run_loads(spark, task, str(tmp_path / "out"), document)
     found = {row["partition"]: row for row in parquet.read_table(tmp_path / "out").to_pylist()}
     assert report.clusters[0].defects[Rule.UNREADABLE] == 0
     expected = expected_loads([row for rows in every for row in rows], MINUTE, NOW.timestamp()).loads

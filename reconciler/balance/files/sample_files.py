@@ -1,30 +1,42 @@
 """Finds the files that a path of samples holds, and of what kind each is; tells every problem at once.
 
-Files are looked at here, and read by Spark.
+Files of this machine are looked at here, and read by Spark. What lies at a URI, and tables, only Spark can look at:
+`spark.places` does, and has the same checks made here.
 """
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from itertools import takewhile
 from pathlib import Path
 
 from reconciler.balance.files.sample_formats import (
     DAMAGED,
     NOT_SAMPLES,
     WRONG_COLUMNS,
+    Wrong,
     avro_columns,
-    csv_header,
+    csv_fields,
+    first_line,
+    head_of,
     is_jmx_tool,
     nameless_measure,
     orc_columns,
     plain_name,
+    refuse_other_objects,
 )
-from reconciler.balance.files.sample_formats import WrongFile as _Wrong
-from reconciler.balance.files.sample_formats import first_line as _first_line
-from reconciler.balance.files.sample_formats import head_of as _head
+from reconciler.balance.files.table_folders import (
+    DELTA,
+    ICEBERG,
+    PART_OF_TABLE,
+    part_of_table,
+    table_above,
+    tables_below,
+)
+from reconciler.files.places import as_local, is_for_spark, is_uri
 from reconciler.model.problem import InvalidInput, Problem
 
 NO_FILE = "KR140"
@@ -86,7 +98,6 @@ _TIMES = ("timestamp", "string", "large_string", "int")
 _NUMBERS = ("int", "uint", "float", "double", "decimal32", "decimal64", "decimal128", "string", "large_string")
 _TEXTS = ("string", "large_string", "dictionary")
 _PATTERN = frozenset("*?[]{}\\")
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 class Kind(StrEnum):
@@ -100,15 +111,23 @@ class Kind(StrEnum):
     PROMETHEUS = "Prometheus export"
     JMX_TOOL = "JmxTool's CSV"
     SNAPSHOT = "snapshot"
+    DELTA = DELTA
+    ICEBERG = ICEBERG
+    TABLE = "table"
+    """Of the session's catalogue."""
+    PLACE = "place"
+    """A URI or a name, at which nobody has looked yet."""
 
 
-TABLES = (Kind.PARQUET, Kind.CSV, Kind.JSON_LINES, Kind.ORC, Kind.AVRO)
+TABLES = (Kind.DELTA, Kind.ICEBERG, Kind.TABLE)
+TYPED = (Kind.PARQUET, Kind.ORC, Kind.AVRO)
+"""Kinds of files that tell the types of their columns."""
+ROWS = (*TYPED, Kind.CSV, Kind.JSON_LINES, *TABLES)
 """Kinds whose rows are samples as they stand."""
 _ENDINGS = {
     ".parquet": Kind.PARQUET, ".pq": Kind.PARQUET, ".orc": Kind.ORC, ".avro": Kind.AVRO, ".csv": Kind.CSV,
     ".jsonl": Kind.JSON_LINES, ".ndjson": Kind.JSON_LINES, ".json": Kind.JSON_LINES,
 }  # fmt: skip
-_WITHOUT_COMPRESSION = (Kind.PARQUET, Kind.ORC, Kind.AVRO)
 _KNOWN_ENDINGS = ".parquet, .orc, .avro, .csv, .jsonl or .json file"
 
 
@@ -125,10 +144,12 @@ class SampleFile:
     columns: tuple[tuple[str, str], ...] = ()
     root: str = ""
     folders: tuple[str, ...] = ()
+    is_pattern: bool = False
+    """Whether the path is a pattern of Hadoop's, and no name."""
     separator: str = ","
     """What stands between a CSV's fields; where it is a semicolon, a comma may stand before a number's fraction."""
     measure: str = ""
-    """What a Prometheus answer's series measure that have no name."""
+    """What a Prometheus answer's series measure that have no name; of a place, those of all answers there."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -137,13 +158,13 @@ class SampleFile:
 
     @property
     def is_uri(self) -> bool:
-        """Whether it is named by a URI, whose patterns are Hadoop's, and nobody has looked at it."""
-        return _URI.match(self.path) is not None
+        """Whether it is named by a URI."""
+        return is_uri(self.path)
 
     @property
     def may_stand_alone(self) -> bool:
         """Whether its samples may well have all their rates, so that none has to be made from growth."""
-        return self.kind in TABLES and not self.has_replicas and (not self.columns or "bytes_in" in self.names)
+        return self.kind in ROWS and not self.has_replicas and (not self.columns or "bytes_in" in self.names)
 
     @property
     def has_messages(self) -> bool:
@@ -165,7 +186,7 @@ class Found:
 
 
 def find_sample_files(paths: Iterable[str], measure: str | None = None) -> Found:
-    """Return every file of samples at and below the paths; a URI is passed on by its name.
+    """Return every file of samples at and below the paths, patterns included; of a URI or a table, the place.
 
     `measure`: what series of Prometheus measure that have no name; None: their file's name says it.
     Raises InvalidInput with one problem for each file that is missing, damaged, or has not the right columns.
@@ -174,22 +195,63 @@ def find_sample_files(paths: Iterable[str], measure: str | None = None) -> Found
     notes: list[str] = []
     problems: list[Problem] = []
     for given in paths:
-        if _URI.match(given):
-            files.setdefault(given, SampleFile(given, _kind_by_name(given) or Kind.PARQUET, root=given))
+        if _is_sparks_to_find(given):
+            files.setdefault(given, SampleFile(given, Kind.PLACE, root=given, measure=measure or ""))
             continue
-        found, passed_over = _below(Path(given))
-        if not found:
-            problems.append(Problem(NO_FILE, _nothing_there(given)))
-        notes.extend(f"{path}: not a kind of file that holds samples; passed over" for path in passed_over)
-        for path in found:
-            try:
-                files.setdefault(str(path), _looked_at(path, Path(given).absolute(), measure))
-            except _Wrong as wrong:
-                problems.append(Problem(wrong.code, f"{path}: {wrong}"))
+        for path in _matches(as_local(given)):
+            found = _at(path, _root(given, path), measure, notes, problems)
+            files |= {file.path: file for file in found if file.path not in files}
     if problems:
         raise InvalidInput(problems)
-    notes.extend(_unused_columns(files.values()))
+    notes.extend(unused_columns(files.values()))
     return Found(tuple(files[path] for path in sorted(files)), tuple(notes))
+
+
+def _at(given: Path, root: Path, measure: str | None, notes: list[str], problems: list[Problem]) -> list[SampleFile]:
+    """Return the files at and below a path, each Delta or Iceberg table as one; add to the notes and problems."""
+    found, passed_over = _below(given)
+    base = given.absolute()
+    tables = tables_below(base, found) if base.is_dir() else {}
+    if not found and not tables:
+        problems.append(Problem(NO_FILE, _nothing_there(str(given))))
+    elif (table := table_above(base)) is not None:
+        problems.append(Problem(PART_OF_TABLE, f"{given}: {part_of_table(str(table))}"))
+        return []
+
+    def of_no_table(paths: Iterable[Path]) -> list[Path]:
+        return [path for path in paths if tables.keys().isdisjoint(path.parents)]
+
+    notes.extend(f"{path}: not a kind of file that holds samples; passed over" for path in of_no_table(passed_over))
+    files = [SampleFile(str(table), Kind(name), root=str(table)) for table, name in tables.items()]
+    for path in of_no_table(found):
+        try:
+            files.append(_looked_at(path, root, measure))
+        except Wrong as wrong:
+            problems.append(Problem(wrong.code, f"{path}: {wrong}"))
+    return files
+
+
+def _is_sparks_to_find(given: str) -> bool:
+    """Return whether only Spark can look there; a misspelt file is no table."""
+    return is_for_spark(given) and (is_uri(given) or kind_by_name(given) is None)
+
+
+def _matches(given: str) -> list[Path]:
+    """Return what a pattern matches; a name that is there is none, whatever stands in it."""
+    before = _before_pattern(given)
+    if Path(given).exists() or before == Path(given).absolute():
+        return [Path(given)]
+    pattern = Path(given).absolute().relative_to(before)
+    return sorted(before.glob(str(pattern))) or [Path(given)]
+
+
+def _root(given: str, path: Path) -> Path:
+    """Return below what folders `name=value` are columns: of a pattern, what stands before it."""
+    return path.absolute() if path == Path(as_local(given)) else _before_pattern(as_local(given))
+
+
+def _before_pattern(given: str) -> Path:
+    return Path(*takewhile(lambda part: not _PATTERN.intersection(part), Path(given).absolute().parts))
 
 
 def _below(given: Path) -> tuple[list[Path], list[Path]]:
@@ -202,8 +264,8 @@ def _below(given: Path) -> tuple[list[Path], list[Path]]:
         for path in sorted(base.rglob("*"))
         if path.is_file() and not any(part[0] in "._" for part in path.relative_to(base).parts)
     ]
-    wanted = [path for path in shown if _kind_by_name(path.name)]
-    return wanted, [path for path in shown if not _kind_by_name(path.name)]
+    wanted = [path for path in shown if kind_by_name(path.name)]
+    return wanted, [path for path in shown if not kind_by_name(path.name)]
 
 
 def _nothing_there(given: str) -> str:
@@ -212,62 +274,67 @@ def _nothing_there(given: str) -> str:
     return f"{given}: no such file or folder, so there are no samples to read; check the path"
 
 
-def _kind_by_name(name: str) -> Kind | None:
+def kind_by_name(name: str) -> Kind | None:
     """Return the kind that the name says; `.json` may be three of them, `.csv` two."""
     plain = plain_name(name)
     kind = next((kind for ending, kind in _ENDINGS.items() if plain.endswith(ending)), None)
-    return None if kind in _WITHOUT_COMPRESSION and plain != name.lower() else kind
+    return None if kind in {Kind.ORC, Kind.AVRO} and plain != name.lower() else kind
 
 
 def _looked_at(path: Path, root: Path, measure: str | None) -> SampleFile:
-    kind = _kind_by_name(path.name)
+    kind = kind_by_name(path.name)
     _refuse_names_of_sparks(path)
     if kind is None:
-        raise _Wrong(NOT_SAMPLES, f"is not a {_KNOWN_ENDINGS}, so its samples cannot be read")
+        raise Wrong(NOT_SAMPLES, f"is not a {_KNOWN_ENDINGS}, so its samples cannot be read")
     columns: Iterable[tuple[str, str]] = ()
     separator, named = ",", ""
-    if kind in {Kind.PARQUET, Kind.ORC, Kind.AVRO}:
+    if kind in _COLUMNS_OF:
         columns = _known_columns(_COLUMNS_OF[kind](path))
-    elif kind is Kind.CSV and is_jmx_tool(path):
+    elif kind is Kind.CSV and is_jmx_tool(_head(path)):
         kind = Kind.JMX_TOOL
+        refuse_other_objects(path)
     elif kind is Kind.CSV:
-        header, separator = _csv_header(path)
+        header, separator = csv_header(_head(path))
         columns = ((name, "string") for name in header)
     else:
-        kind, columns = _json_kind(path)
+        kind, columns = json_kind(_head(path))
     if kind is Kind.PROMETHEUS:
-        named = nameless_measure(_head(path).decode("utf-8", "replace"), path.name, measure)
+        named = nameless_measure(_head(path), path.name, measure)
     base = root if root.is_dir() else root.parent
     folders = tuple(part.partition("=")[0] for part in path.relative_to(base).parts[:-1] if "=" in part)
-    file = SampleFile(str(path), kind, tuple(columns), str(base), folders, separator, named)
-    if kind in TABLES:
-        _check_columns(file)
+    file = SampleFile(str(path), kind, tuple(columns), str(base), folders, separator=separator, measure=named)
+    if kind in ROWS:
+        check_columns(file)
     return file
 
 
 def _refuse_names_of_sparks(path: Path) -> None:
     """Refuse what Spark would read something else for, or nothing at all."""
     if path.name[0] in "._":
-        raise _Wrong(NOT_SAMPLES, f"begins with {path.name[0]}, and Spark passes over such names: rename it")
+        raise Wrong(NOT_SAMPLES, f"begins with {path.name[0]}, and Spark passes over such names: rename it")
     if found := sorted(_PATTERN.intersection(str(path))):
-        raise _Wrong(NOT_SAMPLES, f"has {' '.join(found)} in its path, which is a pattern to Spark: rename it")
+        raise Wrong(NOT_SAMPLES, f"has {' '.join(found)} in its path, which is a pattern to Spark: rename it")
 
 
 def _parquet_columns(path: Path) -> list[tuple[str, str]]:
     try:
         from pyarrow import ArrowException, parquet
     except ModuleNotFoundError:
-        raise _Wrong(
+        raise Wrong(
             NOT_SAMPLES, "Parquet needs pyarrow, which is not installed: pip install 'kafka-reconciler[spark]'"
         ) from None
     try:
         schema = parquet.read_schema(path)
     except (ArrowException, OSError, ValueError) as error:
-        raise _Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {_first_line(error)}") from None
+        raise Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {first_line(error)}") from None
     return [(field.name, str(field.type)) for field in schema]
 
 
-_COLUMNS_OF = {Kind.PARQUET: _parquet_columns, Kind.ORC: orc_columns, Kind.AVRO: avro_columns}
+_COLUMNS_OF: Mapping[Kind, Callable[[Path], list[tuple[str, str]]]] = {
+    Kind.PARQUET: _parquet_columns,
+    Kind.ORC: orc_columns,
+    Kind.AVRO: avro_columns,
+}
 
 
 def _known_columns(columns: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -278,10 +345,11 @@ def _known_columns(columns: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return typed
 
 
-def _csv_header(path: Path) -> tuple[list[str], str]:
-    header, separator = csv_header(_head(path))
+def csv_header(head: str) -> tuple[list[str], str]:
+    """Return the columns that a CSV's first line names, and what separates them; raise Wrong where it names none."""
+    header, separator = csv_fields(head)
     if not header:
-        raise _Wrong(DAMAGED, f"is empty; its first line must name the columns, such as {','.join(COLUMNS)}")
+        raise Wrong(DAMAGED, f"is empty; its first line must name the columns, such as {','.join(COLUMNS)}")
     for name in (*COLUMNS, *REPLICA_ONLY):
         _refuse_twice(name, [found for found in header if found == name])
     return header, separator
@@ -290,12 +358,12 @@ def _csv_header(path: Path) -> tuple[list[str], str]:
 def _refuse_twice(name: str, spelt: list[str]) -> None:
     if len(spelt) > 1:
         others = f", as {' and as '.join(spelt)}: Spark takes them for one" if len(set(spelt)) > 1 else ""
-        raise _Wrong(WRONG_COLUMNS, f"names the column {name} twice{others}")
+        raise Wrong(WRONG_COLUMNS, f"names the column {name} twice{others}")
 
 
-def _json_kind(path: Path) -> tuple[Kind, list[tuple[str, str]]]:
+def json_kind(head: str) -> tuple[Kind, list[tuple[str, str]]]:
     """Tell lines of samples, a Prometheus answer and a snapshot apart by what they begin with."""
-    head = _head(path).decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
+    head = head.removeprefix("\ufeff").lstrip()
     first = head.partition("\n")[0]
     try:
         line = json.loads(first)
@@ -308,36 +376,40 @@ def _json_kind(path: Path) -> tuple[Kind, list[tuple[str, str]]]:
         return Kind.PROMETHEUS, []
     if re.search(r'"(formatVersion|clusterId|brokers)"\s*:', head):
         return Kind.SNAPSHOT, []
-    raise _Wrong(NOT_SAMPLES, "is neither lines of JSON samples, nor a Prometheus range-query answer, nor a snapshot")
+    raise Wrong(NOT_SAMPLES, "is neither lines of JSON samples, nor a Prometheus range-query answer, nor a snapshot")
 
 
 def _refuse_other_answers(head: str) -> None:
     if re.search(r'"status"\s*:\s*"error"', head):
-        raise _Wrong(NOT_SAMPLES, "is an error that Prometheus answered, not data; ask it again")
+        raise Wrong(NOT_SAMPLES, "is an error that Prometheus answered, not data; ask it again")
     if re.search(r'"resultType"\s*:\s*"(vector|scalar|string)"', head):
-        raise _Wrong(NOT_SAMPLES, "is the answer to an instant query; ask for a range (/api/v1/query_range)")
+        raise Wrong(NOT_SAMPLES, "is the answer to an instant query; ask for a range (/api/v1/query_range)")
 
 
-def _check_columns(file: SampleFile) -> None:
+def _head(path: Path) -> str:
+    return head_of(path).decode("utf-8", "replace")
+
+
+def check_columns(file: SampleFile) -> None:
     """Refuse a file whose needed columns are missing, misspelt or of a type that cannot be a time, text or number."""
     missing = [name for name in NEEDED if name not in file.names]
     for name in sorted(file.names - set(COLUMNS) - set(REPLICA_ONLY)):
         wanted = [each for each in COLUMNS if each not in file.names]
         meant = get_close_matches(name, wanted, n=1, cutoff=0.75)
         if meant:
-            raise _Wrong(WRONG_COLUMNS, f"has no column {meant[0]}, but {name}: did you mean {meant[0]}?")
+            raise Wrong(WRONG_COLUMNS, f"has no column {meant[0]}, but {name}: did you mean {meant[0]}?")
     if missing:
         has = ", ".join(sorted(file.names))
-        raise _Wrong(
+        raise Wrong(
             WRONG_COLUMNS,
             f"has no column {' and no column '.join(missing)}; samples need {', '.join(NEEDED)}; it has {has}",
         )
     for name, found in file.columns:
         expected = _expected(name)
         if expected and not found.startswith(expected[1]):
-            raise _Wrong(WRONG_COLUMNS, f"has the column {name} as {found}; it must be {expected[0]}")
+            raise Wrong(WRONG_COLUMNS, f"has the column {name} as {found}; it must be {expected[0]}")
         if name == "ts" and found.startswith("timestamp[ns"):
-            raise _Wrong(
+            raise Wrong(
                 WRONG_COLUMNS,
                 "has times in nanoseconds, which Spark does not read: write ts in microseconds "
                 "(pyarrow and pandas: coerce_timestamps='us')",
@@ -353,7 +425,8 @@ def _expected(name: str) -> tuple[str, tuple[str, ...]] | None:
     return (number, _NUMBERS) if name in {"partition", *MEASURES} else None
 
 
-def _unused_columns(files: Iterable[SampleFile]) -> list[str]:
+def unused_columns(files: Iterable[SampleFile]) -> list[str]:
+    """Return a note for each column that no sample has, by the first file that has it."""
     unused: dict[str, str] = {}
     for file in files:
         used = {*COLUMNS, *REPLICA_ONLY} if file.has_replicas else {*COLUMNS, ESTIMATED}

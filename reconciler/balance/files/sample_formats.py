@@ -32,7 +32,7 @@ _AVRO_TYPES = {"int": "int32", "long": "int64", "float": "float", "double": "dou
 _AVRO_MOMENTS = {"timestamp-millis": "timestamp[ms]", "timestamp-micros": "timestamp[us]"}
 
 
-class WrongFile(ValueError):
+class Wrong(ValueError):
     """A file is not what it should be: a code and a sentence without the file's name."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -56,7 +56,7 @@ def head_of(path: Path, most: int = HEAD_BYTES) -> bytes:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
             return file.read(most)
     except (OSError, EOFError, ValueError) as error:
-        raise WrongFile(DAMAGED, f"cannot be read: {first_line(error)}") from None
+        raise Wrong(DAMAGED, f"cannot be read: {first_line(error)}") from None
 
 
 def _zst_head(path: Path, most: int) -> bytes:
@@ -68,10 +68,8 @@ def _zst_head(path: Path, most: int) -> bytes:
         return bytes(stream.read(most))
 
 
-def _without_pyarrow(what: str) -> WrongFile:
-    return WrongFile(
-        NOT_SAMPLES, f"{what} needs pyarrow, which is not installed: pip install 'kafka-reconciler[spark]'"
-    )
+def _without_pyarrow(what: str) -> Wrong:
+    return Wrong(NOT_SAMPLES, f"{what} needs pyarrow, which is not installed: pip install 'kafka-reconciler[spark]'")
 
 
 def first_line(error: Exception) -> str:
@@ -88,7 +86,7 @@ def orc_columns(path: Path) -> list[tuple[str, str]]:
     try:
         schema = orc.ORCFile(str(path)).schema
     except (ArrowException, OSError, ValueError) as error:
-        raise WrongFile(DAMAGED, f"is no ORC file, or a damaged one: {first_line(error)}") from None
+        raise Wrong(DAMAGED, f"is no ORC file, or a damaged one: {first_line(error)}") from None
     # Times have nanoseconds in ORC, and Spark reads them as microseconds.
     return [(field.name, str(field.type).replace("timestamp[ns", "timestamp[us")) for field in schema]
 
@@ -97,12 +95,12 @@ def avro_columns(path: Path) -> list[tuple[str, str]]:
     """Return the fields of an Avro file's records and their types as Arrow names them."""
     head = head_of(path)
     if not head.startswith(_AVRO_MAGIC):
-        raise WrongFile(DAMAGED, "is no Avro file, or a damaged one: it does not begin as one")
+        raise Wrong(DAMAGED, "is no Avro file, or a damaged one: it does not begin as one")
     try:
         schema = json.loads(_avro_metadata(head)["avro.schema"])
         return [(field["name"], _avro_type(field["type"])) for field in schema["fields"]]
     except (IndexError, KeyError, TypeError, ValueError):
-        raise WrongFile(DAMAGED, "is a damaged Avro file, or holds no records: its schema cannot be read") from None
+        raise Wrong(DAMAGED, "is a damaged Avro file, or holds no records: its schema cannot be read") from None
 
 
 def _avro_metadata(head: bytes) -> dict[str, bytes]:
@@ -145,36 +143,38 @@ def _avro_type(schema: Any) -> str:
     return _AVRO_TYPES.get(schema, str(schema))
 
 
-def csv_header(head: bytes) -> tuple[list[str], str]:
+def csv_fields(head: str) -> tuple[list[str], str]:
     """Return the names in a CSV's first line and what separates them: a comma or, where it has none, a semicolon."""
-    text = head.decode("utf-8", "replace").removeprefix("\ufeff")
+    text = head.removeprefix("\ufeff")
     first = text.partition("\n")[0]
     separator = ";" if ";" in first and "," not in first else ","
     return [name.strip() for name in next(csv.reader(io.StringIO(text), delimiter=separator), [])], separator
 
 
-def is_jmx_tool(path: Path) -> bool:
-    """Whether a CSV is what Kafka's JmxTool prints; raises WrongFile where it is that, but not to be read."""
-    text = head_of(path, 1 << 10).decode("utf-8", "replace").removeprefix("\ufeff")
+def is_jmx_tool(head: str) -> bool:
+    """Whether a CSV is what Kafka's JmxTool prints; raises Wrong where it is that, but not to be read."""
+    text = head.removeprefix("\ufeff")
     if _JMX_TOLD.match(text):
-        raise WrongFile(NOT_SAMPLES, "begins with what JmxTool tells on stderr: keep only its stdout (2>/dev/null)")
+        raise Wrong(NOT_SAMPLES, "begins with what JmxTool tells on stderr: keep only its stdout (2>/dev/null)")
     if _JMX_OTHER_FORMATS.match(text):
-        raise WrongFile(NOT_SAMPLES, "has one value a line: let JmxTool print its own format (no --report-format)")
-    if not re.match(r'^"time","?[^,"]*:', text):
-        return False
+        raise Wrong(NOT_SAMPLES, "has one value a line: let JmxTool print its own format (no --report-format)")
+    return re.match(r'"time","?[^,"]*:', text) is not None
+
+
+def refuse_other_objects(path: Path) -> None:
+    """Raise Wrong for what JmxTool printed where it tells nothing of topics, or not when it was."""
     line, ended, rest = head_of(path, _JMX_HEAD_BYTES).decode("utf-8", "replace").partition("\n")
     if not ended:
-        raise WrongFile(DAMAGED, "is cut short in its first line, which names JmxTool's objects")
+        raise Wrong(DAMAGED, "is cut short in its first line, which names JmxTool's objects")
     if not _JMX_USED.search(line):
-        raise WrongFile(
+        raise Wrong(
             WRONG_COLUMNS,
             "has no size, end offset or rate of a topic: let JmxTool ask for 'kafka.log:type=Log,name=*,topic=*,"
             "partition=*' and 'kafka.server:type=BrokerTopicMetrics,name=*,topic=*'",
         )
     moment = rest.partition(",")[0]
     if moment and not re.fullmatch(r"\d{12,14}", moment):
-        raise WrongFile(NOT_SAMPLES, f"has times such as {moment[:40]!r}: let JmxTool write its own (no --date-format)")
-    return True
+        raise Wrong(NOT_SAMPLES, f"has times such as {moment[:40]!r}: let JmxTool write its own (no --date-format)")
 
 
 _MEASURE = re.compile(r"(?<![a-z])(bytes_in|bytes_out|messages_in|size_bytes|end_offset)(?![a-z])")
@@ -193,7 +193,7 @@ def nameless_measure(head: str, name: str, given: str | None) -> str:
     named = sorted({found[0] for found in _MEASURE.finditer(name.lower())})
     if len(named) == 1:
         return named[0]
-    raise WrongFile(
+    raise Wrong(
         NAMELESS,
         "has series without a name, as rate() and sum() answer, and does not say what they measure: give --measure, or "
         "let the file's name hold one of bytes_in, bytes_out, messages_in, size_bytes, end_offset",

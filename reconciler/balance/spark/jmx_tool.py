@@ -18,6 +18,7 @@ from reconciler.balance.spark.prometheus import samples_of, with_value
 from reconciler.balance.spark.schemas import SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import tried, united
+from reconciler.balance.spark.uri_results import by_name
 
 _HEADER = '^\ufeff?"time",'
 _FILE = ("broker", "width")
@@ -62,7 +63,7 @@ def _read(spark: SparkSession, files: Sequence[SampleFile]) -> DataFrame:
     name = F.col("cluster") if "cluster" in first.folders else F.lit(None).cast("string")
     return (
         reader.format("text")
-        .load([as_hadoop(file.path) for file in files])
+        .load([by_name(as_hadoop(file.path)) for file in files])
         .select(
             "value",
             F.coalesce(name, F.lit("")).alias("cluster"),

@@ -24,6 +24,7 @@ from reconciler.balance.spark.normalise import MARKS, has, mark, marks
 from reconciler.balance.spark.schemas import RATES, SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import tried, united
+from reconciler.balance.spark.uri_results import by_name
 
 _SERIES = struct({"metric": MapType(StringType(), StringType()), "values": ArrayType(ArrayType(StringType()))})
 _ANSWER = struct({"data": struct({"result": ArrayType(_SERIES)})})
@@ -37,7 +38,7 @@ def prometheus_samples(spark: SparkSession, files: Sequence[SampleFile], cluster
     reader = spark.read.schema(_ANSWER)
     by_measure: dict[str, list[str]] = {}
     for file in files:
-        by_measure.setdefault(file.measure, []).append(as_hadoop(file.path))
+        by_measure.setdefault(file.measure, []).append(by_name(as_hadoop(file.path)))
     answers = (
         reader.json(paths, multiLine=True, mode="FAILFAST").transform(_series, measure)
         for measure, paths in sorted(by_measure.items())

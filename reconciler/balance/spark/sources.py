@@ -26,7 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from reconciler.balance.files.sample_files import ESTIMATED, MEASURES, TABLES, Kind, SampleFile
+from reconciler.balance.files.sample_files import ESTIMATED, MEASURES, ROWS, TABLES, TYPED, Kind, SampleFile
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.formats import avro, refuse_local_times, with_decimal_points
 from reconciler.balance.spark.jmx_tool import jmx_tool_samples
@@ -35,6 +35,8 @@ from reconciler.balance.spark.prometheus import prometheus_samples
 from reconciler.balance.spark.schemas import RATES, REPLICA_SAMPLES, SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import any_of, tried, united
+from reconciler.balance.spark.tables import read_format
+from reconciler.balance.spark.uri_results import by_name
 
 _CORRUPT = "unreadable_line"
 _FILE_TIME = "_metadata.file_modification_time"
@@ -51,7 +53,6 @@ _IN_PARQUET: dict[str, DataType] = {
     "float": FloatType(),
     "double": DoubleType(),
 }
-_TYPED = (Kind.PARQUET, Kind.ORC, Kind.AVRO)
 _DECIMAL = re.compile(r"decimal\d+[(](\d+), (\d+)[)]")
 # PySpark 3.5 writes numbers of JSON anew: 1.7E9 for 1700000000.0, and "NaN" with its quotes for a bare NaN.
 _SECONDS = r"^(\d{9,11}([.]\d+)?|\d([.]\d+)?E([89]|10))$"
@@ -90,9 +91,13 @@ def read_samples(
     return together.withColumn("cluster", named).where(F.col("cluster") == cluster)
 
 
+def _path(file: SampleFile) -> str:
+    return as_hadoop(file.path) if file.is_pattern else by_name(as_hadoop(file.path))
+
+
 def _alike(files: Iterable[SampleFile]) -> list[list[SampleFile]]:
     """Return tables' files in groups that one reader can take: of one kind, with the same columns, below one path."""
-    tabular = (file for file in files if file.kind in TABLES)
+    tabular = (file for file in files if file.kind in ROWS)
     ordered = sorted(tabular, key=lambda file: (*_form(file), file.path))
     return [list(group) for _, group in groupby(ordered, key=_form)]
 
@@ -106,15 +111,16 @@ def _form(file: SampleFile) -> tuple[str, str, tuple[str, ...], str, tuple[tuple
 def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType) -> DataFrame:
     """Read files that are alike as the columns of `target`, with `written_at` and `marks`."""
     first = files[0]
+    if first.kind in TABLES:
+        return _of_table(spark, first, target)
     schema = _schema_in_file(first, target)
     # Without pruning a line with too many or too few fields shows as such, whatever is asked of it.
     reader = (
         spark.read.schema(schema).option("columnNameOfCorruptRecord", _CORRUPT).option("columnPruning", value=False)
     )
-    name = str if first.is_uri else as_hadoop
     if first.folders:
-        reader = reader.option("basePath", name(first.root))
-    paths = [name(file.path) for file in files]
+        reader = reader.option("basePath", as_hadoop(first.root))
+    paths = list(map(_path, files))
     if first.kind is Kind.PARQUET:
         raw = reader.parquet(*paths)
     elif first.kind is Kind.ORC:
@@ -138,6 +144,21 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
     return _converted(written, wanted, target)
 
 
+def _of_table(spark: SparkSession, table: SampleFile, target: StructType) -> DataFrame:
+    """Read a table, which does not tell when its rows were written: none of them is late."""
+    is_named = table.kind is Kind.TABLE
+    found = spark.table(table.path) if is_named else read_format(spark, as_hadoop(table.path), table.kind)
+    wanted = StructType([field for field in found.schema.fields if field.name in target.names])
+    has_estimated = ESTIMATED in found.columns and found.schema[ESTIMATED].dataType == BooleanType()
+    written = found.select(
+        *wanted.names,
+        F.timestamp_micros(F.lit(0)).alias("written_at"),
+        F.lit(None).alias("corrupt"),
+        (F.col(ESTIMATED) if has_estimated else F.lit(col=False)).alias(ESTIMATED),
+    )
+    return _converted(written, wanted, target)
+
+
 def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
     """Return the schema to read with: Parquet's own types, and texts of a CSV in the order of its header.
 
@@ -147,9 +168,6 @@ def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
     if file.kind is Kind.CSV and file.columns:
         names = (name if name in wanted else f"_c{place}" for place, (name, _) in enumerate(file.columns))
         columns = [StructField(name, StringType()) for name in names]
-    elif file.kind in _TYPED and not file.columns:
-        # A URI, which nobody has looked at: its columns must have the types of a sample.
-        columns = list(target.fields)
     elif file.kind in {Kind.JSON_LINES, Kind.CSV}:
         columns = [StructField(name, StringType()) for name in target.fieldNames()]
     else:
@@ -158,7 +176,7 @@ def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
             columns.append(StructField(ESTIMATED, BooleanType()))
     have = {column.name for column in columns}
     folders = [StructField(name, StringType()) for name in file.folders if name not in have]
-    corrupt = [] if file.kind in _TYPED else [StructField(_CORRUPT, StringType())]
+    corrupt = [] if file.kind in TYPED else [StructField(_CORRUPT, StringType())]
     return StructType([*columns, *folders, *corrupt])
 
 
@@ -264,7 +282,7 @@ def snapshot_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: 
     of_leader = F.when(leader_at > 0, F.try_element_at("each.sizes", leader_at))
     return (
         spark.read.schema(_SNAPSHOT)
-        .json([as_hadoop(file.path) for file in files], multiLine=True, mode="FAILFAST")
+        .json(list(map(_path, files)), multiLine=True, mode="FAILFAST")
         .select("*", F.col("_metadata.file_modification_time").alias("written_at"))
         .withColumn("topic", F.explode("topics"))
         .withColumn("each", F.explode("topic.partitions"))
