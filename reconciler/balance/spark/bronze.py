@@ -72,7 +72,7 @@ def take(
 def source_of(file: SampleFile) -> str:
     """Return what the rows of that file name as their source (`new_files.path_of`): its path, or one name for all.
 
-    An export of Prometheus may tell rates of topics, which others split over partitions: together they make samples.
+    An export of Prometheus or JmxTool may tell rates of topics, which others split over partitions: they go together.
     """
     return file.path if file.kind in _BY_ROWS else _TOGETHER
 
@@ -112,7 +112,7 @@ def folder_of(day: Day) -> str:
 
 
 # Each row of these is a sample, or a part of one file becomes one.
-_BY_ROWS = {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES, Kind.SNAPSHOT}
+_BY_ROWS = {Kind.PARQUET, Kind.ORC, Kind.AVRO, Kind.CSV, Kind.JSON_LINES, Kind.SNAPSHOT}
 _TOGETHER = "together"
 _READ = StructType([*BRONZE.fields, StructField("taken", StringType())])
 
@@ -133,7 +133,7 @@ def _is_of(replaced: tuple[int, str]) -> Column:
 
 def _together(spark: SparkSession, files: Sequence[SampleFile], cluster: str | None) -> DataFrame:
     """Return the samples of all files with their source; other clusters than the named one are there too."""
-    # Snapshots and exports of Prometheus name a cluster only where none is named to them.
+    # Snapshots and exports name a cluster only where none is named to them.
     alike = {
         "tables": ([file for file in files if file.kind in _BY_ROWS - {Kind.SNAPSHOT}], None),
         "snapshots": ([file for file in files if file.kind is Kind.SNAPSHOT], cluster),

@@ -77,7 +77,9 @@ def _found(spark: SparkSession, find: Find, is_taken: Callable[[str, Version], b
             message = f"{place.path}: a lake knows files again by size and time, which a table does not have"
             raise ReconcilerError(f"{message}: name the files that it is made of", code=A_TABLE)
         listed = {path: version for path, version in _listed(spark, place.path).items() if not is_taken(path, version)}
-        held = looked_up(spark, [SampleFile(path, Kind.PLACE, root=path) for path in sorted(listed)])
+        held = looked_up(
+            spark, [SampleFile(path, Kind.PLACE, root=path, measure=place.measure) for path in sorted(listed)]
+        )
         files += [_below(place, file) for file in held.files]
         notes += held.notes
         versions |= listed

@@ -13,7 +13,7 @@ from reconciler.render.as_json import document
 from reconciler.workflow.inputs import Inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from reconciler.balance.files.sample_files import Found
     from reconciler.balance.spark.lake import DaysOfLake
@@ -55,7 +55,7 @@ def update_lake(
     require_spark(job.spark)
     from reconciler.balance.spark.lake import LakeTask, loads_of_window, update, window_of
 
-    find = partial(_find, job.samples) if job.samples else None
+    find = partial(_find, job) if job.samples else None
     task = LakeTask(place, job.now, bucket_seconds, inputs.cluster, find)
     with spark_session(job.spark) as spark:
         ledger, brought = update(spark, task)
@@ -71,7 +71,7 @@ def place_of(lake: str) -> str:
     return local if is_uri(local) else str(Path(local).absolute())
 
 
-def _find(samples: "Sequence[str]", is_taken: "Callable[[Path], bool]") -> "Found":
+def _find(job: SparkJob, is_taken: "Callable[[Path], bool]") -> "Found":
     from reconciler.balance.files.sample_files import find_sample_files
 
-    return find_sample_files(samples, is_taken=is_taken)
+    return find_sample_files(job.samples, job.measure, is_taken=is_taken)
