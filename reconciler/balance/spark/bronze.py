@@ -70,7 +70,7 @@ def take(
 
 
 def source_of(file: SampleFile) -> str:
-    """Return what the rows of that file name as their source (`new_files.path_of`): its path, or one name for all.
+    """Return what the rows of that file name as their source (`new_files.sources_of`): its path, or one name for all.
 
     An export of Prometheus or JmxTool may tell rates of topics, which others split over partitions: they go together.
     """

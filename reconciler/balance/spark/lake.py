@@ -30,7 +30,7 @@ from reconciler.balance.files.ledger import (
 )
 from reconciler.balance.model.lake_report import LakeReport, MadeDay
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
-from reconciler.balance.spark.bronze import bronze_of, source_of, take
+from reconciler.balance.spark.bronze import bronze_of, take
 from reconciler.balance.spark.gold import (
     LOADS_OF_DAY,
     REPORT,
@@ -41,7 +41,7 @@ from reconciler.balance.spark.gold import (
     silver_rows,
 )
 from reconciler.balance.spark.loads_job import cluster_samples
-from reconciler.balance.spark.new_files import Find, new_files, path_of
+from reconciler.balance.spark.new_files import Find, new_files, sources_of
 from reconciler.balance.spark.normalise import MARKED
 from reconciler.balance.spark.session import as_hadoop, spark_errors
 from reconciler.balance.spark.silver import SILVER, empty_day, silver_of, write_days
@@ -198,11 +198,10 @@ def _with_new_files(spark: SparkSession, task: LakeTask, ledger: Ledger) -> tupl
         return ledger, 0, new.notes
     number = ledger.takings + 1
     found = take(spark, _table(task.place, "bronze"), number, [*new.files], cluster=task.cluster, now=task.now)
-    as_told = {path_of(source): source for source in found}
+    sources = sources_of(new.files, found)
     taken = []
     for file, version in new.files.items():
-        # Without a sample it has no source, hence no day.
-        source = as_told.get(source_of(file), file.path)
+        source = sources[file]
         days = found.get(source, {})
         in_order = sorted(days, key=lambda day: day.order)
         evenings = tuple(day for day in in_order if days[day] and day.date is not None)

@@ -4,7 +4,8 @@ A file is known again by its size and the time of its last change: a path is ask
 neither, and is refused.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -14,10 +15,12 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.files.ledger import Ledger, Version
 from reconciler.balance.files.sample_files import Found, Kind, SampleFile, kind_by_name
+from reconciler.balance.spark.bronze import source_of
 from reconciler.balance.spark.places import looked_up
 from reconciler.model.problem import ReconcilerError
 
-A_TABLE = "KR299"
+NOT_KNOWN = "KR299"
+_LOCAL = re.compile("^file:/+")
 
 Find = Callable[[Callable[[Path], bool]], Found]
 """Returns the files of samples, but for those of which it is told that they are taken; of a URI the place."""
@@ -75,7 +78,7 @@ def _found(spark: SparkSession, find: Find, is_taken: Callable[[str, Version], b
             continue
         if not place.is_uri:
             message = f"{place.path}: a lake knows files again by size and time, which a table does not have"
-            raise ReconcilerError(f"{message}: name the files that it is made of", code=A_TABLE)
+            raise ReconcilerError(f"{message}: name the files that it is made of", code=NOT_KNOWN)
         listed = {path: version for path, version in _listed(spark, place.path).items() if not is_taken(path, version)}
         held = looked_up(
             spark, [SampleFile(path, Kind.PLACE, root=path, measure=place.measure) for path in sorted(listed)]
@@ -89,8 +92,9 @@ def _found(spark: SparkSession, find: Find, is_taken: Callable[[str, Version], b
 def _listed(spark: SparkSession, uri: str) -> dict[str, Version]:
     """Return the files of samples at and below a URI, patterns included."""
     files = spark.read.format("binaryFile").option("recursiveFileLookup", value=True).load(uri)
-    told = files.select("path", "length", F.unix_micros("modificationTime").alias("modified")).collect()
-    every = {row["path"]: Version(row["length"], row["modified"]) for row in told}
+    modified = F.unix_micros("_metadata.file_modification_time").alias("modified")
+    told = files.select("_metadata.file_path", "_metadata.file_size", modified).collect()
+    every = {unquote(row["file_path"]): Version(row["file_size"], row["modified"]) for row in told}
     return {path: version for path, version in every.items() if kind_by_name(path.rpartition("/")[2]) is not None}
 
 
@@ -102,6 +106,19 @@ def _below(place: SampleFile, file: SampleFile) -> SampleFile:
     return replace(file, root=root, folders=named) if named else file
 
 
-def path_of(source: str) -> str:
-    """Return the path or URI that a source, as Spark tells it, stands for."""
-    return unquote(source).removeprefix("file://") if source.startswith("file:///") else unquote(source)
+def sources_of(files: Iterable[SampleFile], told: Iterable[str]) -> Mapping[SampleFile, str]:
+    """Return what Spark tells as the source of each file's samples, the file's own name where it has none.
+
+    Raises ReconcilerError where Spark tells a source that is none of these files: its samples would be lost.
+    """
+    as_told = {_plain(unquote(source)): source for source in told}
+    found = {file: as_told.get(_plain(source_of(file)), file.path) for file in files}
+    strange = set(as_told.values()) - set(found.values())
+    if strange:
+        raise ReconcilerError(f"{min(strange)}: is not the name of a file that was to be taken", code=NOT_KNOWN)
+    return found
+
+
+def _plain(name: str) -> str:
+    """Return the path of a file on this machine, however many slashes Spark puts before it."""
+    return _LOCAL.sub("/", name)

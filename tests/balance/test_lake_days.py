@@ -28,7 +28,7 @@ from helpers.samples import load_oracle
 from helpers.samples.load_oracle import Expected, Row
 from helpers.samples.sample_tables import START
 
-from reconciler.balance.files.sample_files import find_sample_files
+from reconciler.balance.files.sample_files import Found, Kind, SampleFile, find_sample_files
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 from reconciler.render.as_json import document
@@ -147,6 +147,21 @@ def _assert_close(row: dict[str, Any], wanted: dict[str, Any]) -> None:
     for name, value in wanted.items():
         near = {"rel_tol": 1e-6, "abs_tol": 1e-6} if name == "growth_bytes_per_day" else {"rel_tol": 1e-9}
         assert row[name] is value or math.isclose(row[name], value, **near), (row["partition"], name, row[name], value)
+
+
+def test_samples_at_a_uri_are_taken_once_into_a_lake_at_a_uri(spark: "SparkSession", tmp_path: Path) -> None:
+    from reconciler.balance.spark.lake import LakeTask, update
+
+    write_file(tmp_path / "in put", "day 0.parquet", measured(0))
+    write_file(tmp_path / "in put" / "cluster=named", "day 1.parquet", measured(1))
+    uri = f"file://{tmp_path}/in put"
+    place = SampleFile(uri, Kind.PLACE, root=uri)
+    task = LakeTask(f"file://{tmp_path}/lake", NOW, find=lambda _: Found((place,)))
+    ledger, report = update(spark, task)
+    assert (report.taken, {tuple(day) for day in ledger.made}) == (2, {(MEASURED, _date(0)), (MEASURED, _date(1))})
+    _, again = update(spark, task)
+    assert (again.taken, again.made) == (0, ())
+    assert len(_read(tmp_path / "lake" / "gold" / "loads", MEASURED, 1)) == 2
 
 
 def _read(table: Path, cluster: str, day: int) -> list[dict[str, Any]]:
