@@ -23,6 +23,11 @@ How samples become figures, in `spark`; both jobs begin alike:
 
     load                  a partition's time buckets -> average, 95th percentile, maximum, peak
 
+`lake` keeps days that are never computed twice, and both jobs read them in place of samples:
+
+    bronze                the samples as they came, in one folder for each run that took files
+    silver, gold          a row a partition and bucket; the loads and the report of a day: of days whose samples changed
+
 `balance_job` goes on to brokers, racks, log dirs, topics and clusters, before and after a plan:
 
     buckets, soundness    each one's sum in each time bucket, then its statistics: percentiles do not add up

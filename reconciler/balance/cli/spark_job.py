@@ -7,6 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from reconciler.command.terminal import hide, tell
 from reconciler.command.values import DURATION
@@ -22,6 +23,13 @@ MEASURE_HELP = (
 )
 MASTER_HELP = "Spark master, or sc://HOST:PORT of a Spark Connect server [default: spark-submit's, else local[*]]."
 CONF_HELP = "Setting of Spark, beside ours; those that figures depend on are refused."
+DAYS_HELP = "With --lake: of its last so many days."
+MOST_DAYS = 31
+
+
+def is_bucket_given() -> bool:
+    """Return whether --bucket was named; a lake has its own length."""
+    return click.get_current_context().get_parameter_source("bucket") is not ParameterSource.DEFAULT
 
 
 class Measure(click.ParamType[str]):
