@@ -10,6 +10,7 @@ import click
 
 from reconciler.command.terminal import hide, tell
 from reconciler.command.values import DURATION
+from reconciler.command.verbs import option
 
 if TYPE_CHECKING:
     from reconciler.balance.spark.work import Work
@@ -26,7 +27,7 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
         @click.option("--bucket", type=DURATION, default="60s", show_default=True, show_envvar=True, help=bucket_help)
         @click.option("--master", metavar="URL", show_envvar=True, help=MASTER_HELP)
         @click.option("--driver-memory", metavar="SIZE", show_envvar=True, help="Memory of Spark's driver, such as 4g.")
-        @click.option("--conf", metavar="KEY=VALUE", multiple=True, callback=_conf, help=CONF_HELP)
+        @option("--conf", metavar="KEY=VALUE", multiple=True, callback=_conf, help=CONF_HELP)
         @wraps(command)
         def with_job(
             *arguments: object,

@@ -154,7 +154,8 @@ def _rates(points: DataFrame) -> DataFrame:
         .withColumn("has_counter", has_counter)
         .where(F.col("is_counter") == F.col("has_counter"))
         .withColumn(
-            "measure", F.create_map(*(F.lit(each) for pair in _RATE_OF.items() for each in pair))[F.col("rate")]
+            "measure",
+            F.try_element_at(F.create_map(*(F.lit(each) for pair in _RATE_OF.items() for each in pair)), F.col("rate")),
         )
         .select(*_TOPIC, "broker", "measure", "ts", "per_second", "written_at", MARKS)
     )

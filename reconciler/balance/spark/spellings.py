@@ -9,6 +9,7 @@ Of these the jobs use only the right side:
     reduce(Column.__and__, conditions)       all_of(...), any_of(...)         the same
     Column.bitwiseOR(one, other)             one.bitwiseOR(other)             the same
     F.array_position("names", a column)      F.call_function("array_position", ...)    3.5 takes a value
+    one[a column]                            F.try_element_at(one, a column)  Connect's 3.5 takes a value
     sparkContext, _jdf, _jvm, RDDs           nothing                          Connect has none
 """
 
