@@ -25,6 +25,9 @@ How samples become figures, in `spark`; both jobs begin alike:
     replica_load          which replica stands where: counts, sizes, what a plan moves
     figures, skew         all figures of all levels; how evenly the brokers carry them
     collected             the tables as the report's values
+    history_job           what the time of samples tells: `history` (week, series, skew by period), `history_changes`,
+                          `history_slow` (slow brokers), with what stands beside samples (`history_samples`);
+                          `history_collected`: as the report's values
 
 The house below never imports this wing. Spark is loaded when a job needs it, never by `plan` without policies.
 """

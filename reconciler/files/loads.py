@@ -1,16 +1,21 @@
 """Reads measured loads of partitions without Spark: a folder of Parquet, as `loads` writes it."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from reconciler.model.gates import Seen
 from reconciler.model.loads import Loads, PartitionLoad, Statistic
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 
 MOST_PROBLEMS = 20
+REPORT = "_report.json"
+"""The report that `loads` writes beside its result."""
 LOAD_COLUMNS: Mapping[str, str] = {
     "cluster": "string",
     "topic": "string",
@@ -61,6 +66,36 @@ def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK)
         tail = [Problem("KR155", f"--loads {folder}: {more} more rows are wrong")] if more > 0 else []
         raise InvalidInput([*problems[:MOST_PROBLEMS], *tail])
     return Loads(dict(sorted(found.items())), statistic, folder)
+
+
+def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:
+    """Return what the loads of that cluster are worth: its partitions' mean coverage, and what the report tells.
+
+    None is what is not told: loads that another system wrote have no report, and perhaps no coverage.
+    """
+    from pyarrow import compute
+
+    dataset = _dataset(folder)
+    coverage = None
+    if "coverage" in dataset.schema.names:
+        with _readable(folder):
+            held = dataset.to_table(columns=["coverage"], filter=compute.field("cluster") == cluster)
+            mean = compute.mean(held.column("coverage")).as_py()
+            # A mean of doubles may be a last digit below what each of them is.
+            coverage = None if mean is None else round(mean, 9)
+    told = _reported(folder, cluster)
+    last = told.get("lastBucket")
+    age = (now - datetime.fromisoformat(last)).total_seconds() if isinstance(last, str) else None
+    return Seen(cluster, coverage, age, told.get("samples") or 0, told.get("defects"))
+
+
+def _reported(folder: str, cluster: str) -> Mapping[str, Any]:
+    """Return what the report beside the loads tells of the cluster; nothing where there is none that can be read."""
+    try:
+        document = json.loads((Path(folder) / REPORT).read_text(encoding="utf-8"))
+        return next(each for each in document["clusters"] if each["cluster"] == cluster)
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        return {}
 
 
 def loads_table(folder: str | None, cluster: str) -> Any:

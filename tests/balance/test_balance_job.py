@@ -191,3 +191,48 @@ def test_an_empty_plan_leaves_everything_as_it_is_and_samples_of_others_are_told
     assert [each.code for each in demo.warnings] == ["KR261"]
     assert demo.total.before is not None
     assert (demo.total.before.bytes_in.average, demo.span) == (None, None)
+
+
+def test_with_history_every_form_tells_what_the_time_of_the_samples_tells(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    root = str(tmp_path / "root")
+    write_demo(root)
+    snapshot = read_snapshot(tmp_path / "root" / "demo" / "snapshot.json")
+    keys = [key for key, _ in snapshot.partitions()][:40]
+    rows = [
+        Row(START + 1200 * bucket, "demo", key.topic, key.partition, 1000.0, 8000.0, None, 1000 * bucket, None)
+        for key in keys
+        for bucket in range(13)
+    ]
+    write_parquet(tmp_path / "samples" / "part-0.parquet", rows)
+    flushes = [
+        (300 * bucket, broker, 900.0 if broker == 1 and bucket > 30 else 30.0)
+        for bucket in range(48)
+        for broker in snapshot.brokers
+    ]
+    place = tmp_path / "samples" / "_brokers" / "cluster=demo" / "date=2026-03-29"
+    place.mkdir(parents=True)
+    columns = {
+        "ts": pa.array([datetime.fromtimestamp(START + second, UTC) for second, _, _ in flushes]),
+        "cluster": pa.array(["demo" for _ in flushes]),
+        "broker": pa.array([broker for _, broker, _ in flushes], pa.int32()),
+        "bytes_in": pa.array([5e6 for _ in flushes]),
+        "log_flush_ms": pa.array([flush for _, _, flush in flushes]),
+    }
+    parquet.write_table(pa.table(columns), place / "part-0.parquet")
+
+    inputs, job = Inputs(root, "demo"), SparkJob(NOW, (str(tmp_path / "samples"),))
+    report = make_balance(inputs, job, has_history=True)
+    schema = json.loads((schema_folder() / "balance.json").read_text("utf-8"))
+    assert list(Draft7Validator(schema).iter_errors(json.loads(document(report)))) == []
+    history = report.clusters[0].history
+    assert history is not None
+    assert [one.broker for one in history.slow_brokers] == [1]
+    assert history.changes is not None
+    assert not history.changes.is_by_week
+    for shown in (as_tables.balance(report).text(), as_tables.balance(report).markdown(), as_html.balance(report)):
+        assert "What changed" in shown
+        assert "it lasts" in shown
+    assert make_balance(inputs, job).clusters[0].history is None

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from random import Random
 
 import pytest
 from render.balance_reports import drawn_report
+from render.drawn_history import drawn_history
 from render.test_as_markdown import PAYLOADS
 
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Level, Load, LoadRow
@@ -23,7 +25,7 @@ VOID = {"meta", "link"}
 ELEMENTS = {
     "html", "head", "meta", "title", "link", "style", "body", "header", "main", "section", "footer", "h1", "h2", "h3",
     "p", "span", "ul", "li", "dl", "div", "dt", "dd", "data", "figure", "figcaption", "b", "svg", "g", "rect", "line",
-    "text", "table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary", "a",
+    "text", "image", "path", "table", "caption", "thead", "tbody", "tr", "th", "td", "details", "summary", "a",
 }  # fmt: skip
 
 
@@ -78,6 +80,7 @@ def named(payload: str) -> BalanceReport:
             log_dirs=tuple(map(of, one.log_dirs)),
             topics=tuple(map(of, one.topics[:2])),
             warnings=(Problem("KR001", payload, severity=Severity.WARNING),),
+            history=drawn_history(Random(1), 2, topic=payload),
         )
         for one in report.clusters
     )
@@ -102,7 +105,14 @@ def test_no_name_is_more_than_text(payload: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "report", [drawn_report(10), drawn_report(3, 4, has_plan=False), drawn_report(2, from_samples=False)]
+    "report",
+    [
+        drawn_report(10),
+        drawn_report(3, 4, has_plan=False),
+        drawn_report(2, from_samples=False),
+        drawn_report(5, 70, has_history=True),
+        drawn_report(*[2] * 11, has_history=True),
+    ],
 )
 def test_it_has_no_script_and_asks_for_nothing(report: BalanceReport) -> None:
     page = Parsed(as_html.balance(report))
@@ -111,6 +121,9 @@ def test_it_has_no_script_and_asks_for_nothing(report: BalanceReport) -> None:
     for tag, attributes in page.elements:
         assert not [name for name in attributes if name.startswith("on") or name in {"style", "src", "srcset"}], tag
         target = attributes.get("href")
+        if tag == "image":
+            assert (target or "").startswith("data:image/png;base64,")
+            continue
         assert target is None or target == "data:," or target.startswith("#"), target
 
 

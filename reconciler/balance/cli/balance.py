@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.balance.cli.fail_on import FAIL_ON_HELP, fail_on, tell_failures
 from reconciler.balance.cli.spark_job import spark_job
-from reconciler.command.exits import Exit
 from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell, write
 from reconciler.command.values import RATE, SHARE
 from reconciler.command.verbs import option, verb
+from reconciler.model.gates import Gate
 
 if TYPE_CHECKING:
     from reconciler.balance.model.balance_report import BalanceReport
@@ -23,6 +24,12 @@ HEADROOM_HELP = (
 )
 
 
+HISTORY_HELP = (
+    "Tell what the time of the samples tells: the week of each broker, skew by day, what changed since last week, and "
+    "which brokers are slow, by the samples of brokers beside them."
+)
+
+
 @verb(
     "balance",
     outputs=(TEXT, JSON, MARKDOWN, HTML),
@@ -32,6 +39,7 @@ HEADROOM_HELP = (
         reconciler balance --samples samples --cluster '*' --out balance-tables
         reconciler balance --samples samples --plan plan.json -o html > balance.html
         reconciler balance --samples samples --headroom 80% --network 125MiB/s
+        reconciler balance --samples samples --history -o html > history.html
         reconciler balance --samples /lake/samples --master spark://spark-1:7077 -o json
     """,
 )
@@ -42,6 +50,8 @@ HEADROOM_HELP = (
 @option("--out", metavar="DIR", help="Write the tables there too, as Parquet, all topics in.")
 @option("--headroom", metavar="SHARE", type=SHARE, help=HEADROOM_HELP)
 @option("--network", metavar="RATE", type=RATE, help="With --headroom: what a broker's network carries each way.")
+@fail_on(FAIL_ON_HELP)
+@option("--history", "has_history", is_flag=True, help=HISTORY_HELP)
 @spark_job("Length of the time buckets in which loads are summed.")
 def command(
     asked: Asked,
@@ -52,6 +62,8 @@ def command(
     out: str | None,
     headroom: float | None,
     network: int | None,
+    has_history: bool,
+    fail_on: tuple[Gate, ...],
 ) -> int:
     """Show who carries what, with Spark: each broker, rack, log dir and topic, and how even the brokers are.
 
@@ -63,21 +75,32 @@ def command(
         raise click.UsageError("name what was measured: either --samples PATH... or --loads DIR.")
     if (loads or headroom is None) and (headroom or network):
         raise click.UsageError("--headroom tells hours of the week, so it needs --samples; --network belongs to it.")
+    if loads and has_history:
+        raise click.UsageError("--history needs --samples: loads have no time in them.")
     from reconciler.balance.model.balance_report import Headroom
-    from reconciler.balance.workflow.balance import make_balance
+    from reconciler.balance.workflow.balance import failed_gates, make_balance
     from reconciler.command.progress import reading
     from reconciler.render.as_text import problems
 
     with reading() as progress:
         left = Headroom(headroom, network) if headroom is not None else None
-        report = make_balance(asked.inputs, job, loads=loads, plans=plan, out=out, headroom=left, progress=progress)
+        report = make_balance(
+            asked.inputs,
+            job,
+            loads=loads,
+            plans=plan,
+            out=out,
+            headroom=left,
+            has_history=has_history,
+            progress=progress,
+        )
     _show(report, asked)
     warnings = [*report.warnings, *(warning for cluster in report.clusters for warning in cluster.warnings)]
     if warnings:
         tell("\n".join(problems(warnings)), asked.color)
     if out is not None:
         tell(f"Wrote {out}.")
-    return Exit.DONE
+    return tell_failures(failed_gates(report, fail_on, job.now, loads))
 
 
 def _show(report: "BalanceReport", asked: Asked) -> None:

@@ -7,13 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from reconciler.files.loads import REPORT
 from reconciler.files.raw import sync_folder
 from reconciler.model.problem import ReconcilerError
 
 NOT_OURS = "KR147"
 UNWRITTEN = "KR148"
 A_URI = "KR149"
-LOADS_REPORT, TABLES_MARK = "_report.json", "_balance"
+LOADS_REPORT, TABLES_MARK = REPORT, "_balance"
 """Files that say that `loads`, or `balance`, wrote the folder, so that its next run may replace it."""
 # Two slashes are usual, one is enough; a scheme of one letter would be a drive.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")

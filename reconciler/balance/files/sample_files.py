@@ -49,6 +49,23 @@ REPLICA_COLUMNS = {
 """One row for each replica and moment, which `collect` writes beside the samples: what log dirs hold.
 
 `is_future`: the copy that a move between log dirs of one broker is filling."""
+BROKER_COLUMNS = {
+    "ts": "timestamp",
+    "cluster": "string",
+    "broker": "int32",
+    "bytes_in": "float64",
+    "bytes_out": "float64",
+    "replication_bytes_in": "float64",
+    "cpu": "float64",
+    "produce_ms": "float64",
+    "fetch_consumer_ms": "float64",
+    "fetch_follower_ms": "float64",
+    "log_flush_ms": "float64",
+}
+"""One row for each broker and moment, which `collect` writes beside the samples where exporters tell it.
+
+Rates are per second, `cpu` is a share of the machine; the last four are the 99.9th percentile, else the 99th, in
+milliseconds. Null is unknown."""
 NEEDED = ("ts", "topic", "partition")
 MEASURES = (*RATES, "size_bytes", "end_offset")
 REPLICA_ONLY = ("broker", "log_dir", "offset_lag", "is_future")

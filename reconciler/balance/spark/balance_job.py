@@ -4,16 +4,17 @@ Every figure of "before" and of "after" comes from the same functions, on anothe
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from reconciler.balance.files.arrow_tables import ArrowTable, arrow_table
+from reconciler.balance.files.arrow_tables import TEXT, ArrowTable, arrow_table
 from reconciler.balance.files.folders import TABLES_MARK, replaced_folder
 from reconciler.balance.model.balance_report import Headroom
 from reconciler.balance.spark.buckets import (
@@ -23,24 +24,41 @@ from reconciler.balance.spark.buckets import (
     carried,
     hours_of_week,
     known_carriers,
+    of_carried,
     statistics,
     sums,
+    with_fills,
     with_growth,
 )
 from reconciler.balance.spark.collected import Found, collected
-from reconciler.balance.spark.figures import figures, rates_of_loads
+from reconciler.balance.spark.disk_forecasts import disk_forecasts
+from reconciler.balance.spark.figures import figures, rates_of_loads, with_days_until_full
+from reconciler.balance.spark.forecast import (
+    beside_the_next,
+    by_growth_alone,
+    clusters_with_history,
+    every_hour,
+    expected,
+    has_history,
+    histories,
+    hourly,
+)
 from reconciler.balance.spark.growth import with_bytes_grown
+from reconciler.balance.spark.history_collected import collected_history
+from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
+from reconciler.balance.spark.holes import averages_of, fills_of, series_of, with_known
 from reconciler.balance.spark.loads_job import SampleTask
 from reconciler.balance.spark.normalise import cleaned, normalised
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, counts, moved, replicas
 from reconciler.balance.spark.schemas import LOADS
 from reconciler.balance.spark.session import read_parquet, spark_errors, write_parquet
 from reconciler.balance.spark.skew import skew
-from reconciler.balance.spark.soundness import SPANS, Told, told
+from reconciler.balance.spark.soundness import SPANS, Told, filled, told
 from reconciler.balance.spark.sources import read_samples
-from reconciler.balance.spark.spellings import in_spark
+from reconciler.balance.spark.spellings import in_spark, settled
 
 FIGURES, EVENNESS = "figures", "evenness"
+_WAYS = ("bytes_in", "bytes_out")
 _SKEW_KEYS = ("side", "cluster", "measure", "statistic")
 
 
@@ -53,6 +71,8 @@ class BalanceTask:
     brokers: ArrowTable
     measured: SampleTask | str
     """Samples, or the absolute path of a folder of loads."""
+    retention: ArrowTable | None = None
+    """What bounds the topics (`files.retention_table`); without it nothing is foretold."""
     out: Path | None = None
     """The folder that the tables are written to, if any."""
     has_plan: bool = False
@@ -61,6 +81,8 @@ class BalanceTask:
     """Whether the size of every replica is known: otherwise samples are read again for their last sizes."""
     headroom: Headroom | None = None
     """What hours of the week are told by; None: they are not."""
+    beside: Sequence[str] | None = None
+    """Where samples of brokers and replicas may stand beside those of partitions; None: no history is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +95,8 @@ class Assignments:
     has_plan: bool
     partition_counts: Mapping[str, int]
     """How many partitions each cluster has before."""
+    limits: DataFrame | None = None
+    """What retention keeps of each topic (`files.retention_table`); without it nothing is foretold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +113,8 @@ class Balance:
     """What samples tell of themselves; None for loads."""
     hours: DataFrame | None = None
     """The hours of the week, where they are asked for."""
+    history: HistoryTables | None = None
+    """What the time of the samples tells, where it is asked for."""
 
 
 def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Found], Mapping[str, int]]:
@@ -98,6 +124,8 @@ def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Fo
     """
     with spark_errors(), _balance_of_task(spark, task) as balance:
         found = collected(balance.figures, balance.skews, balance.moved, balance.told, balance.hours)
+        for name, told in (collected_history(balance.history) if balance.history is not None else {}).items():
+            found[name].history = told
         if task.out is not None:
             write_tables(balance, task.out)
         defects = balance.told.defects if balance.told is not None else {}
@@ -105,13 +133,20 @@ def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Fo
 
 
 def assignments(
-    spark: SparkSession, partitions: ArrowTable, places: ArrowTable, brokers: ArrowTable, *, has_plan: bool
+    spark: SparkSession,
+    partitions: ArrowTable,
+    places: ArrowTable,
+    brokers: ArrowTable,
+    *,
+    has_plan: bool,
+    retention: ArrowTable | None = None,
 ) -> Assignments:
     """Return these tables in Spark."""
     named = zip(partitions["side"].to_pylist(), partitions["cluster"].to_pylist(), strict=True)
     counted = Counter(cluster for side, cluster in named if side == BEFORE)
     standing, disks, weighed = (in_spark(spark, table) for table in (partitions, places, brokers))
-    return Assignments(standing, disks, weighed, has_plan, counted)
+    limits = None if retention is None else in_spark(spark, retention)
+    return Assignments(standing, disks, weighed, has_plan, counted, limits)
 
 
 def rows_of_samples(spark: SparkSession, task: SampleTask) -> DataFrame | None:
@@ -133,7 +168,9 @@ def rows_of_buckets(spark: SparkSession, task: SampleTask) -> DataFrame:
 
 @contextmanager
 def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance]:
-    assigned = assignments(spark, task.partitions, task.places, task.brokers, has_plan=task.has_plan)
+    assigned = assignments(
+        spark, task.partitions, task.places, task.brokers, has_plan=task.has_plan, retention=task.retention
+    )
     measured = task.measured
     if isinstance(measured, str):
         with balance_of_loads(assigned, loads_of(spark, measured)) as balance:
@@ -149,6 +186,7 @@ def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance
         in_need=in_need,
         has_all_sizes=task.has_all_sizes,
         headroom=task.headroom,
+        beside=Beside.of(spark, task.beside, measured.cluster) if task.beside is not None else None,
     ) as balance:
         yield balance
 
@@ -162,12 +200,14 @@ def balance_of_samples(
     in_need: Callable[[], DataFrame] | None = None,
     has_all_sizes: bool = True,
     headroom: Headroom | None = None,
+    beside: Beside | None = None,
 ) -> Iterator[Balance]:
     """Yield the balance by samples, as rows of one partition and bucket each (`rows`).
 
     Where these turn out to want their neighbours, those that `in_need` returns are taken instead. The rows are read
-    once, and again for their last sizes where the cluster does not tell all (`has_all_sizes`). What is kept of them
-    until the end is one row for each bucket of each log dir and topic.
+    once, again for their last sizes where the cluster does not tell all (`has_all_sizes`), and again where rates are
+    missing: then these are filled (`holes`), and an average is the sum of the averages of partitions. What is kept of
+    them until the end is one row for each bucket of each log dir and topic.
     """
     carriers = carried(assigned.partitions).persist()
     known = known_carriers(carriers).persist()
@@ -185,13 +225,25 @@ def balance_of_samples(
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
         whole = with_growth(summed, rows, carriers)
+        if found.with_holes:
+            with_holes = _clusters(rows.sparkSession, found.with_holes)
+            holed = of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi")
+            series = settled(series_of(holed, _WAYS))
+            fills = settled(with_known(fills_of(series, _WAYS), series, _WAYS))
+            whole = with_fills(whole, fills, averages_of(series, _WAYS), carriers).persist()
+            kept += [series, fills, whole]
+            found = filled(found, whole, known, fills)
         by_bucket = bucketed(whole, known)
-        rates = statistics(by_bucket, _spans(rows.sparkSession, found), known)
-        with _balance(assigned, standing, rates, found) as balance:
-            if headroom is None:
-                yield balance
-            else:
-                yield replace(balance, hours=hours_of_week(by_bucket, known, headroom.share, headroom.most))
+        spans = _spans(rows.sparkSession, found)
+        rates = statistics(by_bucket, spans, known)
+        every = _every_hour(rows, spans, assigned, found)
+        kept += [every] if every is not None else []
+        ahead = _histories(every, assigned, carriers, known)
+        hours = None if headroom is None else hours_of_week(by_bucket, known, headroom.share, headroom.most)
+        today = Today(by_bucket, known, carriers, assigned.partitions, assigned.brokers)
+        past = nullcontext() if beside is None else history(today, rows, found.spans, beside)
+        with past as told_of_time, _balance(assigned, standing, rates, found, ahead) as balance:
+            yield replace(balance, hours=hours, history=told_of_time)
     finally:
         for table in kept:
             table.unpersist()
@@ -213,11 +265,14 @@ def loads_of(spark: SparkSession, folder: str) -> DataFrame:
 def balance_of_loads(assigned: Assignments, loads: DataFrame) -> Iterator[Balance]:
     """Yield the balance by the loads of partitions (`schemas.LOADS`): averages and peaks, which add up.
 
+    Disks are full by growth, which ends where retention is known to end it; loads have no history to say how surely.
+
     A replica whose size the cluster does not tell has that of its partition's load.
     """
     sizes = loads.select(*PARTITION, F.col("size_bytes").alias("last_size"))
     sized = with_sizes(replicas(assigned.partitions), sizes)
-    with _balance(assigned, sized, rates_of_loads(loads, sized), None) as found:
+    past = None if assigned.limits is None else by_growth_alone(loads, sized, assigned.limits)
+    with _balance(assigned, sized, rates_of_loads(loads, sized), None, past) as found:
         yield found
 
 
@@ -225,6 +280,10 @@ def with_sizes(replicas: DataFrame, sizes: DataFrame) -> DataFrame:
     """Return the replicas, those of unknown size with their partition's `last_size`."""
     sized = replicas.join(sizes, on=list(PARTITION), how="left")
     return sized.withColumn("size_bytes", F.coalesce("size_bytes", "last_size")).drop("last_size")
+
+
+def _clusters(spark: SparkSession, names: Sequence[str]) -> DataFrame:
+    return F.broadcast(in_spark(spark, arrow_table({"cluster": TEXT}, ((name,) for name in names))))
 
 
 def _spans(spark: SparkSession, found: Told) -> DataFrame:
@@ -236,14 +295,38 @@ def _last_sizes(samples: DataFrame) -> DataFrame:
     return known.groupBy(*PARTITION).agg(F.max_by("size_bytes", "bucket").alias("last_size"))
 
 
+def _every_hour(rows: DataFrame, spans: DataFrame, assigned: Assignments, found: Told) -> DataFrame | None:
+    """Return the size of each partition in each hour, kept; None where no cluster's samples reach far enough."""
+    if assigned.limits is None or not any(has_history(row["first"], row["last"]) for row in found.spans):
+        return None
+    hours = hourly(rows, clusters_with_history(spans))
+    return every_hour(beside_the_next(hours)).persist(StorageLevel.DISK_ONLY)
+
+
+def _histories(
+    every: DataFrame | None, assigned: Assignments, carriers: DataFrame, known: DataFrame
+) -> DataFrame | None:
+    if every is None or assigned.limits is None:
+        return None
+    return histories(every, expected(every, assigned.limits), carriers, known)
+
+
 @contextmanager
-def _balance(assigned: Assignments, standing: DataFrame, rates: DataFrame, seen: Told | None) -> Iterator[Balance]:
-    found = figures(counts(standing, assigned.places), rates, has_plan=assigned.has_plan).persist()
+def _balance(
+    assigned: Assignments, standing: DataFrame, rates: DataFrame, seen: Told | None, past: DataFrame | None = None
+) -> Iterator[Balance]:
+    """Yield the figures of these; `past` is what forecasts are made of (`forecast.histories`)."""
+    placed = figures(counts(standing, assigned.places), rates, has_plan=assigned.has_plan)
+    kept = []
+    if past is not None:
+        kept.append(placed.persist())
+    found = with_days_until_full(placed, None if past is None else disk_forecasts(past, placed)).persist()
     copied = moved(standing) if assigned.has_plan else None
     try:
         yield Balance(found, skew(found, assigned.brokers), copied, seen)
     finally:
-        found.unpersist()
+        for table in (*kept, found):
+            table.unpersist()
 
 
 def write_tables(balance: Balance, out: Path) -> None:

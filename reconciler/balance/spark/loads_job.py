@@ -62,7 +62,7 @@ def run_loads(spark: SparkSession, task: SampleTask, out: Path, report_text: Cal
             write_parquet(result.loads, folder)
             clusters = tuple(_cluster(row) for row in result.found.collect())
         finally:
-            for table in (*kept, result.clusters):
+            for table in (*kept, *result.kept):
                 table.unpersist()
         report = LoadReport(task.bucket_seconds, clusters, tuple(task.notes))
         if not report.partitions:

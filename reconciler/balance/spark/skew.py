@@ -1,5 +1,7 @@
 """Computes how evenly brokers carry each measure: the definitions of `model.evenness`, in Spark."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -8,7 +10,7 @@ from reconciler.balance.model.balance_report import Level, Measure, RateStatisti
 _DECIMALS = 6
 _NO_STATISTIC = ""
 _COUNTED = {"replicas": Measure.REPLICAS, "leaders": Measure.LEADERS, "size_bytes": Measure.SIZE}
-_WEIGHED_BY = {
+WEIGHED_BY = {
     Measure.REPLICAS: "replicas_weight",
     Measure.LEADERS: "leaders_weight",
     Measure.SIZE: "disk_weight",
@@ -25,7 +27,7 @@ def skew(figures: DataFrame, brokers: DataFrame) -> DataFrame:
     gini. A broker of capacity 0 is left out; a measure that is not known of every other broker has no row, nor has one
     that comes to nothing.
     """
-    return figures.transform(_measured, brokers).transform(_even)
+    return figures.transform(_measured, brokers).transform(even, ("side", "cluster", "measure", "statistic"))
 
 
 def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
@@ -33,7 +35,7 @@ def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
 
     The size of a broker is all that lies on its disks, where these weigh by their size.
     """
-    weighed = [*sorted({*_WEIGHED_BY.values()}), "foreign_bytes"]
+    weighed = [*sorted({*WEIGHED_BY.values()}), "foreign_bytes"]
     capacities = brokers.select("cluster", "broker", "capacity", *weighed).where(F.col("capacity") > 0)
     counted = {name: F.col(name).cast("double") for name in _COUNTED}
     counted["size_bytes"] += F.col("foreign_bytes")
@@ -47,8 +49,8 @@ def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
             F.struct(
                 F.lit(measure.value).alias("measure"),
                 F.lit(statistic).alias("statistic"),
-                (value / F.col(_WEIGHED_BY[measure])).alias("value"),
-                F.col(_WEIGHED_BY[measure]).cast("double").alias("capacity"),
+                (value / F.col(WEIGHED_BY[measure])).alias("value"),
+                F.col(WEIGHED_BY[measure]).cast("double").alias("capacity"),
             )
             for measure, statistic, value in values
         )
@@ -61,8 +63,12 @@ def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
     )
 
 
-def _even(measured: DataFrame) -> DataFrame:
-    keys = ["side", "cluster", "measure", "statistic"]
+def even(measured: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Return how even the values are over the brokers of each of these keys: the keys, then the three figures.
+
+    `measured`: the keys, broker, value (for each unit of capacity; null is unknown), capacity. Keys of which a value is
+    not known, or that come to nothing, have no row.
+    """
     value, capacity = F.col("value"), F.col("capacity")
     in_order = Window.partitionBy(*keys).orderBy("value", "broker")
     below = in_order.rowsBetween(Window.unboundedPreceding, -1)

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Headroom, Level, LoadRow
-from reconciler.balance.workflow.loads import SparkJob
+from reconciler.balance.workflow.loads import ADVICE, SparkJob, age
 from reconciler.balance.workflow.sides import ObservedCluster, observed_clusters, sides_of
 from reconciler.model.cluster import Broker
+from reconciler.model.gates import AGE, COVERAGE, Gate, Seen, failures
 from reconciler.model.problem import Problem, Severity
 from reconciler.workflow.inputs import Inputs
 
@@ -34,12 +36,14 @@ def make_balance(
     plans: Sequence[str] = (),
     out: str | None = None,
     headroom: Headroom | None = None,
+    has_history: bool = False,
     progress: ProgressHook | None = None,
 ) -> BalanceReport:
     """Return the balance of the cluster that is named, or with `*` of every cluster of the root that answers.
 
     Rates are those of the job's samples or, with a folder of `loads`, of these. Each of the `plans` is compared with
-    its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much.
+    its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much; with `has_history`
+    what the time of the samples tells, and samples of brokers and replicas beside them.
     With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before
     Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
@@ -57,7 +61,7 @@ def make_balance(
     observed, unread = observed_clusters(inputs, [read_plan(path) for path in plans], progress)
     sides = sides_of(observed)
     task, told = _task(job, loads, out, observed, sides)
-    task = replace(task, headroom=headroom)
+    task = replace(task, headroom=headroom, beside=tuple(job.samples) if has_history else None)
     from reconciler.balance.spark.balance_job import run_balance
 
     with spark_session(job.spark) as spark:
@@ -72,8 +76,33 @@ def make_balance(
         from_samples=loads is None,
         clusters=clusters,
         defects=defects,
+        samples=sum(found[one.name].samples for one in observed),
         warnings=(*unread, *told),
     )
+
+
+def failed_gates(report: BalanceReport, gates: Sequence[Gate], now: datetime, loads: str | None) -> tuple[Problem, ...]:
+    """Return a problem for each cluster and gate that fails: rules are held against the samples of all clusters."""
+    if loads is not None:
+        from reconciler.files.loads import seen_of_loads
+
+        found = [(gates, seen_of_loads(loads, cluster.name, now)) for cluster in report.clusters]
+    else:
+        of_clusters = [gate for gate in gates if gate.name in {COVERAGE, AGE}]
+        of_rules = [gate for gate in gates if gate not in of_clusters]
+        names = [cluster.name for cluster in report.clusters]
+        whole = Seen(names[0] if len(names) == 1 else "all clusters", samples=report.samples, counts=report.defects)
+        found = [*((of_clusters, _seen(cluster, now)) for cluster in report.clusters), (of_rules, whole)]
+    but = "the report is written all the same"
+    return tuple(problem for some, seen in found for problem in failures(some, seen, but=but, advice=ADVICE))
+
+
+def _seen(cluster: ClusterBalance, now: datetime) -> Seen:
+    load = cluster.total.before
+    rates = (load.bytes_in, load.bytes_out) if load is not None else ()
+    known = [rate.coverage for rate in rates if rate.average is not None and rate.coverage is not None]
+    last = cluster.span.last if cluster.span is not None else None
+    return Seen(cluster.name, max(known, default=None), age(last, now))
 
 
 def _task(
@@ -85,6 +114,7 @@ def _task(
 ) -> "tuple[BalanceTask, tuple[Problem, ...]]":
     """Return what Spark is to do, and what there is to tell of what was measured."""
     from reconciler.balance.files.assignment_table import Weighed, broker_table, partition_table, place_table
+    from reconciler.balance.files.retention_table import retention_table
     from reconciler.balance.spark.balance_job import BalanceTask
 
     measured, told = _measured(job, loads, observed)
@@ -93,6 +123,7 @@ def _task(
         places=place_table(sides),
         brokers=broker_table(sides, {one.name: Weighed(one.capacities, one.weights, one.foreign) for one in observed}),
         measured=measured,
+        retention=retention_table(sides),
         out=Path(out) if out is not None else None,
         has_plan=any(one.plan is not None for one in observed),
         has_all_sizes=all(
@@ -157,6 +188,7 @@ def _cluster(
         skews=found.skews,
         span=found.span,
         hours=found.hours,
+        history=found.history,
         cluster_id=one.cluster.cluster_id,
         observed_at=one.cluster.observed_at,
         plan_id=one.plan.id if one.plan is not None else None,

@@ -8,8 +8,12 @@ from pathlib import Path
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.balance.spark.settings import SparkChoice
+from reconciler.model.gates import Gate, Seen, failures
+from reconciler.model.problem import Problem
 from reconciler.render.as_json import document
 from reconciler.workflow.inputs import Inputs
+
+ADVICE = "look at the gaps and the rules that the report tells, measure longer, or lower the gate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +51,18 @@ def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
     task = SampleTask(found.files, job.bucket_seconds, job.now, inputs.cluster, state, found.notes)
     with spark_session(job.spark) as spark:
         return run_loads(spark, task, Path(out), document)
+
+
+def failed_gates(report: LoadReport, gates: Sequence[Gate], now: datetime, but: str) -> tuple[Problem, ...]:
+    """Return a problem for each cluster and gate that fails; `but` says what was done all the same."""
+    found = [
+        Seen(cluster.cluster, cluster.coverage, age(cluster.last_bucket, now), cluster.samples, cluster.all_defects)
+        for cluster in report.clusters
+        if cluster.cluster is not None
+    ]
+    return tuple(problem for seen in found for problem in failures(gates, seen, but=but, advice=ADVICE))
+
+
+def age(last: str | None, now: datetime) -> float | None:
+    """Return the seconds since that time bucket began."""
+    return None if last is None else (now - datetime.fromisoformat(last)).total_seconds()
