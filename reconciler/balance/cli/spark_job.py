@@ -1,5 +1,6 @@
 """Declares the options of a Spark job, which `loads` and `balance` share."""
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -70,7 +71,9 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
             if bucket < timedelta(seconds=1):
                 raise click.UsageError("--bucket must be at least 1s.")
             seconds, has_progress = int(bucket.total_seconds()), sys.stderr.isatty()
-            spark = SparkChoice(master, driver_memory, has_progress, _added(conf), _tell_work)
+            # spark-submit puts stderr into stdout, where a report may be.
+            tell_work = None if "PYSPARK_GATEWAY_PORT" in os.environ else _tell_work
+            spark = SparkChoice(master, driver_memory, has_progress, _added(conf), tell_work)
             job = SparkJob(datetime.now(UTC), (*samples, *more), seconds, spark, measure)
             return command(*arguments, job=job, **options)
 
