@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from balance.lake_servers import TABLE_SPARK, NoServerError, object_store, s3_jars, table_jars
-from balance.spark_cluster import QUICK_JAVA_EVERYWHERE, spark_cluster
+from balance.spark_cluster import QUICK_JAVA_EVERYWHERE, connect_server, spark_cluster
 from balance.spark_versions import python_with
 from helpers.program.call import ROOT
 from helpers.waiting import HANG
 
+from reconciler.files.loads import read_loads, seen_of_loads
 from reconciler.files.places import file_system
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
@@ -137,3 +138,29 @@ def test_delta_and_iceberg_tables_are_read_and_replaced_as_tables(tmp_path: Path
     assert {told.pop("over another's Iceberg"), told.pop("over another's Delta")} == {"KR147"}
     assert len(told) == 8
     assert set(told.values()) == {3}, told
+
+
+def test_without_java_at_hand_a_result_at_a_uri_is_put_there_by_spark_itself(tmp_path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = [
+        {"ts": START + timedelta(minutes=minute), "cluster": "c", "topic": "t", "partition": part, "bytes_in": 1.0}
+        for minute in range(3)
+        for part in range(4)
+    ]
+    for name in ("lake/in", "lake/mine", "home"):
+        (tmp_path / name).mkdir(parents=True)
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "lake" / "in" / "a.parquet")
+    (tmp_path / "lake" / "mine" / "a.parquet").touch()
+    mount = f"spark.hadoop.fs.viewfs.mounttable.lake.link./data={(tmp_path / 'lake').as_uri()}"
+    loads = (sys.executable, "-m", "reconciler", "loads", "--samples", "viewfs://lake/data/in")
+    with connect_server(tmp_path, more=("--conf", mount)) as server:
+        for _ in range(2):
+            _run(*loads, "--out", "viewfs://lake/data/out ö", "--master", server, cwd=tmp_path / "home")
+        with pytest.raises(AssertionError, match="holds other things"):
+            _run(*loads, "--out", "viewfs://lake/data/mine", "--master", server, cwd=tmp_path / "home")
+    out = str(tmp_path / "lake" / "out ö")
+    assert len(read_loads(out, "c").of) == 4
+    assert seen_of_loads(out, "c", START).counts is not None
+    assert list((tmp_path / "home").iterdir()) == []
