@@ -37,11 +37,17 @@ class ObjectStore:
 
 @contextmanager
 def object_store(folder: Path) -> Iterator[ObjectStore]:
-    """Yield an S3 server that keeps its objects in that folder."""
+    """Yield an S3 server that keeps its objects in that folder, with a bucket `lake`."""
+    from pyarrow import fs
+
     address = f"{_LOOPBACK}:{free_port()}"
     keys = {"MINIO_ROOT_USER": _KEYS["AWS_ACCESS_KEY_ID"], "MINIO_ROOT_PASSWORD": _KEYS["AWS_SECRET_ACCESS_KEY"]}
     command = [_minio(), "server", "--address", address, "--console-address", f"{_LOOPBACK}:{free_port()}"]
     with running([*command, str(folder / "objects")], folder / "minio.log", "API:", {**os.environ, **keys}):
+        names = {"access_key": _KEYS["AWS_ACCESS_KEY_ID"], "secret_key": _KEYS["AWS_SECRET_ACCESS_KEY"]}
+        fs.S3FileSystem(**names, endpoint_override=address, scheme="http", allow_bucket_creation=True).create_dir(
+            "lake"
+        )
         yield ObjectStore(f"http://{address}", {**_KEYS, "AWS_ENDPOINT_URL": f"http://{address}"})
 
 

@@ -117,7 +117,6 @@ def _fill(files: "object", snapshot: dict[str, list[dict[str, list[dict[str, obj
         for each in topic["partitions"]
         for minute in range(3)
     ]
-    files.create_dir("lake")  # type: ignore[attr-defined]
     for number in range(3):
         name = f"{SAMPLES.removeprefix('s3a://')}/cluster=demo/{number}.parquet"
         parquet.write_table(pa.Table.from_pylist(rows[number::3]), name, filesystem=files)
