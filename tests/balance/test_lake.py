@@ -153,8 +153,9 @@ def test_without_java_at_hand_a_result_at_a_uri_is_put_there_by_spark_itself(tmp
     parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "lake" / "in" / "a.parquet")
     (tmp_path / "lake" / "mine" / "a.parquet").touch()
     mount = f"spark.hadoop.fs.viewfs.mounttable.lake.link./data={(tmp_path / 'lake').as_uri()}"
-    loads = (sys.executable, "-m", "reconciler", "loads", "--samples", "viewfs://lake/data/in")
-    with connect_server(tmp_path, more=("--conf", mount)) as server:
+    python = python_with(TABLE_SPARK)  # which has what Spark Connect's client needs
+    loads = (str(python), "-m", "reconciler", "loads", "--samples", "viewfs://lake/data/in")
+    with connect_server(tmp_path, python, ("--conf", mount)) as server:
         for _ in range(2):
             _run(*loads, "--out", "viewfs://lake/data/out ö", "--master", server, cwd=tmp_path / "home")
         with pytest.raises(AssertionError, match="holds other things"):
