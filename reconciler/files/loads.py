@@ -86,7 +86,7 @@ def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:
             held = dataset.to_table(columns=["coverage"], filter=compute.field("cluster") == cluster)
             mean = compute.mean(held.column("coverage")).as_py()
             # A mean of doubles may be a last digit below what each of them is.
-            coverage = None if mean is None else round(mean, 9)
+            coverage = round(mean, 9) if mean is not None and isfinite(mean) else None
     told = _reported(folder, cluster)
     last = told.get("lastBucket")
     age = (now - datetime.fromisoformat(last)).total_seconds() if isinstance(last, str) else None

@@ -137,7 +137,7 @@ def test_the_program_makes_loads_that_plan_reads_and_an_older_result_makes_way(
         (out / older).touch()
     again = Path(copy2(samples, tmp_path / "again.parquet"))  # written at the same time, so not late
     given = ("--samples", str(samples), samples.as_uri(), again.as_uri(), "--cluster", "demo")
-    gates = ("--fail-on", "coverage<100%", "--fail-on", "late>0", "--fail-on", "duplicate>99%")
+    gates = ("--fail-on", "coverage<100%", "--fail-on", "future>0", "--fail-on", "duplicate>99%")
     made = reconciler("loads", *given, "--out", str(out), "-o", "json", *gates)
     assert made.code == 3, made.err
     (failed,) = (line for line in made.err.splitlines() if line.startswith("error"))
