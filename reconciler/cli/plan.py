@@ -52,7 +52,7 @@ BUDGET_HELP = (
 @option("--out", metavar="FILE", help="Save the plan there, for show and apply.")
 @option("--only", metavar="PATTERN", multiple=True, help="Only topics with such names.")
 @option("--what-if", metavar="WHAT,...", multiple=True, help=WHAT_IF_HELP)
-@option("--loads", metavar="DIR", help="Measured loads, for a balance of disks and network.")
+@option("--loads", metavar="DIR", help="Folder or URI of measured loads, for a balance of disks and network.")
 @option("--statistic", type=STATISTICS, default="peak", show_default=True, help=STATISTIC_HELP)
 @fail_on(FAIL_ON_HELP)
 @option("--budget", metavar="BYTES|TIME", type=BUDGET, help=BUDGET_HELP)

@@ -30,7 +30,7 @@ def _differences(spark: "SparkSession", traces: list[Trace], form: Form, folder:
     """Return what is not as it should be, in words: no figure of a broker, and no move."""
     write_traces(folder / "in", traces)
     task = SampleTask(find_sample_files([str(folder / "in")]).files, form.step, NOW)
-    run_loads(spark, task, folder / "loads", document)
+    run_loads(spark, task, str(folder / "loads"), document)
     wrong = [told for one in traces for told in _moves(one, folder / "loads")]
     rows = {(row.cluster, row.broker): row for row in _brokers(spark, traces, task)}
     return [*wrong, *(told for one in traces for told in _figures(one, rows))]

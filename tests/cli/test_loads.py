@@ -70,13 +70,11 @@ def test_a_setting_of_sparks_is_refused_where_figures_depend_on_it_and_no_value_
     assert without_secrets("it was s3crets-3cret.") == "it was ***."
 
 
-@pytest.mark.parametrize("out", ["s3a://lake/loads", "file:///tmp/a%20b", "hdfs:/loads", "file:/tmp/loads"])
-def test_a_uri_is_no_folder_to_write_to(reconciler: Program, tmp_path: Path, out: str) -> None:
-    for verb in (("loads", "--samples", _csv(tmp_path)), ("collect", "--bootstrap-server", "localhost:1")):
-        ended = reconciler(*verb, "--out", out)
-        assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
-        assert f"error: {out}: is a URI, and results are written to a folder of this machine" in ended.err
-    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+@pytest.mark.parametrize("out", ["s3a://lake/samples", "file:///tmp/a%20b", "hdfs:/samples"])
+def test_a_uri_is_no_folder_to_collect_in(reconciler: Program, out: str) -> None:
+    ended = reconciler("collect", "--bootstrap-server", "localhost:1", "--out", out)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+    assert f"error: {out}: is a URI, and samples are collected in a folder of this machine" in ended.err
 
 
 @pytest.mark.parametrize("remote", [None, "sc://spark-1:15002/;token=secret"])
@@ -135,7 +133,9 @@ def test_the_program_makes_loads_that_plan_reads_and_an_older_result_makes_way(
     out.mkdir()
     for older in ("_report.json", "part-old.parquet"):
         (out / older).touch()
-    given = ("--samples", str(samples), samples.as_uri(), "--cluster", "demo")
+    again = tmp_path / "again.parquet"
+    again.write_bytes(samples.read_bytes())
+    given = ("--samples", str(samples), samples.as_uri(), again.as_uri(), "--cluster", "demo")
     gates = ("--fail-on", "coverage<100%", "--fail-on", "late>0", "--fail-on", "duplicate>99%")
     made = reconciler("loads", *given, "--out", str(out), "-o", "json", *gates)
     assert made.code == 3, made.err
@@ -153,4 +153,10 @@ def test_the_program_makes_loads_that_plan_reads_and_an_older_result_makes_way(
     assert none.code == 1
     assert "no sample counts" in none.err
     assert parquet.read_table(out).num_rows == len(rows) // 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ds", "in.parquet", "loads", "none.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "again.parquet",
+        "ds",
+        "in.parquet",
+        "loads",
+        "none.parquet",
+    ]

@@ -43,11 +43,11 @@ HISTORY_HELP = (
         reconciler balance --samples /lake/samples --master spark://spark-1:7077 -o json
     """,
 )
-@option("--samples", metavar="PATH...", multiple=True, help="Files or folders, as loads reads.")
+@option("--samples", metavar="PATH...", multiple=True, help="Files, folders, URIs or tables, as loads reads.")
 @click.argument("more", metavar="", nargs=-1)
 @option("--loads", metavar="DIR", help="What loads wrote: averages and peaks, no percentiles.")
 @option("--plan", metavar="FILE", multiple=True, help=PLAN_HELP)
-@option("--out", metavar="DIR", help="Write the tables there too, as Parquet, all topics in.")
+@option("--out", metavar="DIR", help="Folder, URI or table to write the tables to, all topics in.")
 @option("--headroom", metavar="SHARE", type=SHARE, help=HEADROOM_HELP)
 @option("--network", metavar="RATE", type=RATE, help="With --headroom: what a broker's network carries each way.")
 @fail_on(FAIL_ON_HELP)

@@ -23,17 +23,18 @@ if TYPE_CHECKING:
         reconciler loads --samples prometheus.json --cluster prod-eu --out loads
         reconciler loads --samples snapshots/ --cluster prod-eu --bucket 1h --out loads
         reconciler loads --samples day1.parquet day2.parquet --master spark://spark-1:7077 --out loads
+        reconciler loads --samples s3a://lake/samples --out s3a://lake/loads --master spark://spark-1:7077
         reconciler plan --cluster prod-eu --loads loads
     """,
 )
 @option(
     "--samples", metavar="PATH...", multiple=True,
-    help="Files or folders: Parquet, CSV or JSON lines with the columns ts, cluster, topic, partition, bytes_in, "
-    "bytes_out, messages_in, size_bytes, end_offset; answers of Prometheus to range queries; snapshots; what collect "
-    "wrote.",
+    help="Files, folders, URIs or tables: Parquet, CSV or JSON lines with the columns ts, cluster, topic, partition, "
+    "bytes_in, bytes_out, messages_in, size_bytes, end_offset; answers of Prometheus to range queries; snapshots; what "
+    "collect wrote.",
 )  # fmt: skip
 @click.argument("more", metavar="", nargs=-1)
-@option("--out", metavar="DIR", required=True, help="The folder to write; an older result goes.")
+@option("--out", metavar="DIR", required=True, help="Folder, URI or table to write; an older result goes.")
 @fail_on(FAIL_ON_HELP)
 @spark_job("Length of the time buckets whose rates are compared.")
 def command(asked: Asked, job: "SparkJob", *, out: str, fail_on: tuple[Gate, ...]) -> int:

@@ -1,9 +1,8 @@
-"""Runs `loads`: makes of samples what each partition carries, as Parquet that `plan --loads` reads."""
+"""Runs `loads`: makes of samples what each partition carries, as Parquet that `plan --loads` reads, or as a table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import LoadReport
@@ -23,7 +22,7 @@ class SparkJob:
     now: datetime
     """Samples that are later are from the future, and left out."""
     samples: Sequence[str] = ()
-    """Files, folders and URIs."""
+    """Files, folders, URIs and tables."""
     bucket_seconds: int = 60
     spark: SparkChoice = field(default_factory=SparkChoice)
     """The Spark that the job runs on."""
@@ -34,23 +33,25 @@ def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
 
     A snapshot in `inputs` says which brokers and partitions there are. Files are looked at before Spark is started.
     """
-    from reconciler.balance.files.folders import LOADS_REPORT, refuse_foreign, refuse_uri
+    from reconciler.balance.files.folders import LOADS_REPORT, refuse_foreign_at
     from reconciler.balance.spark.session import require_spark, spark_session
     from reconciler.files.snapshot import read_snapshot
 
-    refuse_uri(out)
-    refuse_foreign(Path(out), LOADS_REPORT)
+    refuse_foreign_at(out, LOADS_REPORT)
     found = find_sample_files(job.samples)
     observed = read_snapshot(inputs.state) if inputs.state else None
     require_spark(job.spark)
     from reconciler.balance.spark.loads_job import SampleTask, State, run_loads
+    from reconciler.balance.spark.places import looked_up
 
     state = None
     if observed is not None:
         state = State(tuple(observed.brokers), tuple(key for key, _ in observed.partitions()))
     task = SampleTask(found.files, job.bucket_seconds, job.now, inputs.cluster, state, found.notes)
     with spark_session(job.spark) as spark:
-        return run_loads(spark, task, Path(out), document)
+        seen = looked_up(spark, found.files)
+        task = replace(task, files=seen.files, notes=(*found.notes, *seen.notes))
+        return run_loads(spark, task, out, document)
 
 
 def failed_gates(report: LoadReport, gates: Sequence[Gate], now: datetime, but: str) -> tuple[Problem, ...]:
