@@ -212,7 +212,7 @@ def slopes_of(rows: DataFrame) -> DataFrame:
 
 
 def by_growth_alone(slopes: DataFrame, replicas: DataFrame, limits: DataFrame) -> DataFrame:
-    """Return what each log dir and broker is expected to grow by, of what partitions grow a day: the keys, ahead.
+    """Return what each log dir, broker, rack and cluster grows by, of what partitions grow a day: the keys, ahead.
 
     What grows does so up to what retention lets it be, as far as that is known without a history; what shrinks does so
     until nothing is left.
@@ -233,7 +233,6 @@ def by_growth_alone(slopes: DataFrame, replicas: DataFrame, limits: DataFrame) -
     placed = each.select(*places, *(of.alias(name) for name, of in after.items()))
     return (
         placed.transform(at_every_level, AHEAD)
-        .where(F.col("level").isin(Level.LOG_DIR.value, Level.BROKER.value))
         .groupBy(*KEYS)
         .agg(*_sums(AHEAD))
         .select(*KEYS, F.array(*(F.coalesce(name, F.lit(0)) for name in AHEAD)).alias("ahead"))
