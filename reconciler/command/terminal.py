@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import click
@@ -68,11 +68,21 @@ def silent_seconds() -> float:
     return time.monotonic() - _LAST.at
 
 
-def without_secrets(text: str, *, is_ours: bool = True) -> str:
-    """Return the text without secrets of client properties, without any of their values where it is none of ours.
+_HIDDEN: set[str] = set()
 
-    Where the Kafka client was never loaded no property was used, and there is nothing to take out.
+
+def hide(secrets: Iterable[str]) -> None:
+    """Take these texts out of all that is told from now on."""
+    _HIDDEN.update(secrets)
+
+
+def without_secrets(text: str, *, is_ours: bool = True) -> str:
+    """Return the text without what is hidden and secrets of client properties, nor any of their values if not ours.
+
+    Where the Kafka client was never loaded no property was used, and there is nothing of it to take out.
     """
+    for secret in sorted(_HIDDEN, key=len, reverse=True):
+        text = text.replace(secret, "***")
     redact = sys.modules.get("reconciler.admin.client.redact")
     if redact is None:
         return text

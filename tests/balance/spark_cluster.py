@@ -1,10 +1,10 @@
-"""A standalone Spark cluster on this machine: a master and a worker, from the installed PySpark, ended by pid."""
+"""A standalone Spark cluster, or a Spark Connect server, on this machine: from PySpark, ended by pid."""
 
 import os
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -18,6 +18,8 @@ QUICK_JAVA_EVERYWHERE = {"JDK_JAVA_OPTIONS": QUICK_JAVA}
 _LOOPBACK = "127.0.0.1"
 _MASTER_READY = "I have been elected leader"
 _WORKER_READY = "Successfully registered with master"
+_SERVER_READY = "Spark Connect server started at"
+_DEPLOY = "org.apache.spark.deploy"
 CORES = 2
 _REGISTERED = "Registered app reconciler"
 
@@ -35,41 +37,61 @@ class SparkCluster:
         return self.log.read_text("utf-8", errors="replace").count(_REGISTERED)
 
 
-def spark_program(name: str) -> str:
-    """Return the path of one of PySpark's own programs, such as spark-submit."""
-    found = find_spec("pyspark")
-    assert found is not None
-    assert found.origin is not None
-    return str(Path(found.origin).parent / "bin" / name)
+def spark_program(name: str, python: Path | None = None) -> str:
+    """Return the path of one of PySpark's own programs, such as spark-submit: of that Python's, or of this one's."""
+    if python is not None:
+        (found,) = python.parent.parent.glob(f"lib/python3*/site-packages/pyspark/bin/{name}")
+        return str(found)
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    return str(Path(spec.origin).parent / "bin" / name)
 
 
 @contextmanager
-def spark_cluster(folder: Path) -> Iterator[SparkCluster]:
+def spark_cluster(folder: Path, python: Path | None = None) -> Iterator[SparkCluster]:
     """Yield a cluster whose worker has two cores and 2 GiB; logs and the work folder go into that folder."""
     # A worker must hold executors of 1 GiB, Spark's default: with less a job would wait for ever, and not say why.
-    own = {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": sys.executable, **QUICK_JAVA_EVERYWHERE}
+    own = {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": str(python or sys.executable), **QUICK_JAVA_EVERYWHERE}
     environment = {**os.environ, **own, "SPARK_DAEMON_MEMORY": "256m", "SPARK_NO_DAEMONIZE": "1"}
+    program = spark_program("spark-class", python)
     port = _free_port()
     url = f"spark://{_LOOPBACK}:{port}"
     log = folder / "master.log"
-    master = ["Master", "--host", _LOOPBACK, "--port", str(port), "--webui-port", "0"]
-    worker = ["Worker", "--host", _LOOPBACK, "--webui-port", "0", "--cores", str(CORES), "--memory", f"{CORES}g"]
+    master = ["--host", _LOOPBACK, "--port", str(port), "--webui-port", "0"]
+    worker = ["--host", _LOOPBACK, "--webui-port", "0", "--cores", str(CORES), "--memory", f"{CORES}g"]
     place = ["--work-dir", str(folder / "work"), url]
     with (
-        _running(master, log, _MASTER_READY, environment),
-        _running([*worker, *place], folder / "worker.log", _WORKER_READY, environment),
+        _running([program, f"{_DEPLOY}.master.Master", *master], log, _MASTER_READY, environment),
+        _running(
+            [program, f"{_DEPLOY}.worker.Worker", *worker, *place], folder / "worker.log", _WORKER_READY, environment
+        ),
     ):
         yield SparkCluster(url, log, own)
 
 
 @contextmanager
-def _running(arguments: list[str], log: Path, ready: str, environment: Mapping[str, str]) -> Iterator[None]:
-    name, *rest = arguments
-    kind = f"org.apache.spark.deploy.{name.lower()}.{name}"
+def connect_server(folder: Path, python: Path | None = None, more: Sequence[str] = ()) -> Iterator[str]:
+    """Yield the URL of a Spark Connect server on two local cores; its log goes into that folder."""
+    port = _free_port()
+    own = {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": str(python or sys.executable), **QUICK_JAVA_EVERYWHERE}
+    environment = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"} | own
+    settings = {
+        "spark.connect.grpc.binding.address": _LOOPBACK,
+        "spark.connect.grpc.binding.port": port,
+        "spark.ui.enabled": "false",
+    }
+    kind = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", f"local[{CORES}]")
+    conf = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+    command = [spark_program("spark-submit", python), *kind, *conf, *more, "spark-internal"]
+    with _running(command, folder / "connect.log", _SERVER_READY, environment):
+        yield f"sc://{_LOOPBACK}:{port}"
+
+
+@contextmanager
+def _running(command: list[str], log: Path, ready: str, environment: Mapping[str, str]) -> Iterator[None]:
     with log.open("wb") as told:
-        process = subprocess.Popen(
-            [spark_program("spark-class"), kind, *rest], env=environment, stdout=told, stderr=subprocess.STDOUT
-        )
+        process = subprocess.Popen(command, env=environment, stdout=told, stderr=subprocess.STDOUT)
     try:
         _await(process, log, ready)
         yield

@@ -105,8 +105,9 @@ def write_replicas(path: Path) -> None:
 def bare_spark(job: str, buckets: int) -> list[Mapping[str, object]]:
     """Run it on the session that the program itself would make."""
     from reconciler.balance.spark.session import spark_session
+    from reconciler.balance.spark.settings import SparkChoice
 
-    with spark_session("local[2]") as spark:
+    with spark_session(SparkChoice("local[2]")) as spark:
         spark.read.parquet(str(SAMPLES.absolute())).createOrReplaceTempView("samples")
         query = _query(job, buckets, samples="samples", percentile="percentile", days="unix_micros(ts) / 86400e6")
         if job == "loads":

@@ -10,6 +10,7 @@ from helpers.samples.sample_tables import START, write_parquet
 
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
 from reconciler.balance.render.as_load_report import load_report_lines
+from reconciler.command.terminal import without_secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +27,7 @@ def test_without_java_one_sentence_says_what_to_install(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
-    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setattr("reconciler.balance.spark.session._existing", lambda: None)
     result = reconciler("loads", "--samples", _csv(tmp_path), "--out", str(tmp_path / "out"))
     assert result.code == 1
     assert result.err.startswith("error: Java is missing, and Spark runs on it: install Java 17 or newer")
@@ -55,6 +56,18 @@ def test_wrong_usage_and_wrong_files_are_told_before_spark_is_started(reconciler
     assert not {name for name in set(sys.modules) - before if name.partition(".")[0] == "pyspark"}
 
 
+def test_a_setting_of_sparks_is_refused_where_figures_depend_on_it_and_no_value_is_ever_told(
+    reconciler: Program, tmp_path: Path
+) -> None:
+    asked = ("loads", "--samples", _csv(tmp_path), "--out", str(tmp_path / "out"), "--conf")
+    without_key = reconciler(*asked, "s3crets-3cret")
+    assert (without_key.code, "number 1 is not KEY=VALUE" in without_key.err) == (64, True)
+    ours = reconciler(*asked, "spark.hadoop.fs.s3a.secret.key=s3crets-3cret", "--conf", "spark.sql.ansi.enabled=maybe")
+    assert (ours.code, "--conf spark.sql.ansi.enabled: figures depend on it" in ours.err) == (1, True)
+    assert "s3cret" not in f"{without_key} {ours}"
+    assert without_secrets("it was s3crets-3cret.") == "it was ***."
+
+
 @pytest.mark.parametrize("out", ["s3a://lake/loads", "file:///tmp/a%20b", "hdfs:/loads", "file:/tmp/loads"])
 def test_a_uri_is_no_folder_to_write_to(reconciler: Program, tmp_path: Path, out: str) -> None:
     for verb in (("loads", "--samples", _csv(tmp_path)), ("collect", "--bootstrap-server", "localhost:1")):
@@ -71,7 +84,7 @@ def test_spark_connect_is_refused_in_one_sentence(
     given = ("--master", "sc://spark-1/;token=secret") if remote is None else ("--master", "local[1]")
     if remote is not None:
         monkeypatch.setenv("SPARK_REMOTE", remote)
-    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    monkeypatch.setattr("reconciler.balance.spark.session._existing", lambda: None)
     measured = ("--samples", _csv(tmp_path))
     for verb in (("loads", *measured, "--out", str(tmp_path / "out")), ("balance", *measured, "--cluster", "none")):
         ended = reconciler(*verb, *given)

@@ -1,16 +1,22 @@
 """Declares the options of a Spark job, which `loads` and `balance` share."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import wraps
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from reconciler.command.terminal import hide, tell
 from reconciler.command.values import DURATION
 
+if TYPE_CHECKING:
+    from reconciler.balance.spark.work import Work
+
 Result = TypeVar("Result")
+MASTER_HELP = "Spark master, or sc://HOST:PORT of a Spark Connect server [default: spark-submit's, else local[*]]."
+CONF_HELP = "Setting of Spark, beside ours; those that figures depend on are refused."
 
 
 def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
@@ -18,10 +24,9 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
 
     def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
         @click.option("--bucket", type=DURATION, default="60s", show_default=True, show_envvar=True, help=bucket_help)
-        @click.option(
-            "--master", metavar="URL", show_envvar=True, help="Spark master [default: spark-submit's, else local[*]]."
-        )
+        @click.option("--master", metavar="URL", show_envvar=True, help=MASTER_HELP)
         @click.option("--driver-memory", metavar="SIZE", show_envvar=True, help="Memory of Spark's driver, such as 4g.")
+        @click.option("--conf", metavar="KEY=VALUE", multiple=True, callback=_conf, help=CONF_HELP)
         @wraps(command)
         def with_job(
             *arguments: object,
@@ -30,8 +35,10 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
             bucket: timedelta,
             master: str | None,
             driver_memory: str | None,
+            conf: tuple[str, ...],
             **options: object,
         ) -> Result:
+            from reconciler.balance.spark.settings import SparkChoice
             from reconciler.balance.workflow.loads import SparkJob
 
             if more and not samples:
@@ -39,9 +46,32 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
             if bucket < timedelta(seconds=1):
                 raise click.UsageError("--bucket must be at least 1s.")
             seconds, has_progress = int(bucket.total_seconds()), sys.stderr.isatty()
-            job = SparkJob(datetime.now(UTC), (*samples, *more), seconds, master, driver_memory, has_progress)
+            spark = SparkChoice(master, driver_memory, has_progress, _added(conf), _tell_work)
+            job = SparkJob(datetime.now(UTC), (*samples, *more), seconds, spark)
             return command(*arguments, job=job, **options)
 
         return with_job
 
     return decorate
+
+
+def _conf(_context: click.Context, _option: click.Parameter, written: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse what has no key; it is not repeated, since it may be a secret."""
+    for number, each in enumerate(written, 1):
+        if not each.partition("=")[0].strip() or "=" not in each:
+            raise click.BadParameter(f"number {number} is not KEY=VALUE, such as spark.executor.memory=4g.")
+    return written
+
+
+def _added(written: tuple[str, ...]) -> Mapping[str, str]:
+    from reconciler.balance.spark.settings import conf_of, secrets_of
+
+    hide(secrets_of(written))
+    return conf_of(written)
+
+
+def _tell_work(work: "Work") -> None:
+    from reconciler.model.words import counted, number, size
+
+    seconds = number(round(work.cpu_seconds))
+    tell(f"Spark: {counted(work.jobs, 'job')}, {size(work.shuffled_bytes)} shuffled, {seconds} CPU s in tasks.")

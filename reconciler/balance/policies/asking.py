@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -37,6 +38,8 @@ NOT_ANSWERED = "KR184"
 NOT_ALLOWED = "KR185"
 NOT_STARTED = "KR023"
 NO_SPARK = "KR013"
+OLD_SPARK = "KR294"
+_OLDEST = (4, 1)
 SECONDS = 300.0
 """How long one policy may take, and how long the room may take to open."""
 # What Java needs, and Spark's own scripts to find it.
@@ -77,7 +80,19 @@ def _require_spark(policies: Sequence[Policy]) -> None:
         more = f" (and {len(policies) - 1} more)" if len(policies) > 1 else ""
         message = f"the policy {policies[0].at.file}{more} is asked by Spark, which is not installed"
         raise ReconcilerError(f"{message}: pip install 'kafka-reconciler[spark]'", code=NO_SPARK)
+    _require_known_words(policies)
     require_java(os.environ)
+
+
+def _require_known_words(policies: Sequence[Policy]) -> None:
+    """Refuse a PySpark whose parser `closed_words` were not checked with; Spark Connect is never asked."""
+    installed = version("pyspark")
+    if tuple(map(int, installed.split(".")[:2])) < _OLDEST:
+        oldest = ".".join(map(str, _OLDEST))
+        message = (
+            f"the policy {policies[0].at.file} is asked by PySpark {oldest} or newer, and {installed} is installed"
+        )
+        raise ReconcilerError(f"{message}: install a newer one, or plan without policies", code=OLD_SPARK)
 
 
 class Silent(Exception):

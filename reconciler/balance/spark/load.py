@@ -189,7 +189,7 @@ def _covered(placed: DataFrame) -> DataFrame:
 
 def _loads(placed: DataFrame) -> DataFrame:
     """Return the columns of LOADS in one sorted file: a row for each partition that has a sample."""
-    place = F.array_position("buckets_back", -F.col("busiest_bucket")).cast("int") - 1
+    place = F.call_function("array_position", F.col("buckets_back"), -F.col("busiest_bucket")).cast("int") - 1
     return (
         # No place is before the first, where no list has anything.
         placed.withColumn("at", place)

@@ -8,6 +8,7 @@ from pathlib import Path
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from reconciler.balance.files.arrow_tables import INT, TEXT, arrow_table
 from reconciler.balance.files.folders import LOADS_REPORT, replaced_folder
 from reconciler.balance.files.sample_files import SampleFile
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
@@ -16,6 +17,7 @@ from reconciler.balance.spark.load import checked, measured, partitions_of
 from reconciler.balance.spark.normalise import MICROS, cleaned, normalised
 from reconciler.balance.spark.session import spark_errors, write_parquet
 from reconciler.balance.spark.sources import read_samples
+from reconciler.balance.spark.spellings import in_spark
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 
@@ -52,7 +54,7 @@ def run_loads(spark: SparkSession, task: SampleTask, out: Path, report_text: Cal
     """
     known = None
     if task.state is not None:
-        known = spark.createDataFrame(list(task.state.partitions), "topic string, partition int")
+        known = in_spark(spark, arrow_table({"topic": TEXT, "partition": INT}, task.state.partitions))
     with spark_errors(), replaced_folder(out, LOADS_REPORT) as folder:
         partitions, kept = _partitions(spark, task, known)
         result = measured(partitions, task.bucket_seconds, known)

@@ -89,7 +89,7 @@ def at_every_level(rows: DataFrame, names: tuple[str, ...]) -> DataFrame:
     placed = F.array(cluster, rack, broker)
     in_log_dir = F.when(F.col("log_dir") != NO_TEXT, F.array(_level(Level.LOG_DIR, "broker", "log_dir")))
     of_topic = F.when(F.col("topic") != NO_TEXT, F.array(_level(Level.TOPIC, "topic")))
-    none = F.array_remove(F.array(cluster), cluster)
+    none = F.slice(F.array(cluster), 1, 0)
     levels = F.concat(
         F.when(F.col("broker") != NO_BROKER, F.concat(placed, F.coalesce(in_log_dir, none))).otherwise(none),
         F.coalesce(of_topic, none),

@@ -1,55 +1,80 @@
-"""Starts the Spark session of a job, with the settings that all jobs rely on; tells its errors; names files to it.
+"""Gives a job its Spark session, with the settings that all jobs rely on; tells its errors; names files to it.
 
-Nothing else makes a session, and importing this module does not load Spark.
+Where a session is there already, as in a notebook, the job has a copy of it: what its owner has set is left alone. Else
+one is started, or opened on a Spark Connect server, and ends with the job. Nothing else makes a session, and importing
+this module does not load Spark.
 """
 
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
+from functools import reduce
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from reconciler.balance.files.folders import UNWRITTEN
+from reconciler.balance.spark import connect
 from reconciler.balance.spark.java import require_java, signals_end_java, without_the_expected_line
+from reconciler.balance.spark.settings import PAGES, QUERIES, RESULTS, SparkChoice, settings
+from reconciler.balance.spark.work import Counted, counted_work
 from reconciler.model.problem import ReconcilerError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-LOCAL = "local[*]"
 NO_SPARK = "KR020"
 NOT_STARTED = "KR023"
-CONNECT = "KR024"
-_LOOPBACK = "127.0.0.1"
-_QUIET = Path(__file__).with_name("log4j2.properties").absolute()
-# spark-submit, and an environment that names a Spark of its own, bring their master with them.
-_MASTER_IS_GIVEN_BY = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "MASTER")
+FIXED = "KR292"
 
 
 @contextmanager
-def spark_session(
-    master: str | None = None, *, driver_memory: str | None = None, has_progress: bool = False
-) -> Iterator["SparkSession"]:
+def spark_session(choice: SparkChoice) -> Iterator["SparkSession"]:
     """Yield a session; end it afterwards, unless it was there before.
 
-    Without a `master` it is the one that spark-submit or the environment's Spark names, else local[*]. `has_progress`:
-    Spark draws its bar on stderr. What SIGINT and SIGTERM raise ends Spark at once. Raises ReconcilerError, in one
-    sentence, where Spark or Java is missing or too old, or Spark does not start.
+    What SIGINT and SIGTERM raise ends Spark at once. Raises ReconcilerError, in one sentence, where Spark or Java is
+    missing or too old, or Spark does not start.
     """
-    require_spark()
-    refuse_connect(master, os.environ)
-    from pyspark.sql import SparkSession
+    require_spark(choice)
+    with _session(choice) as session:
+        is_told = choice.on_work is not None and not connect.is_connected()
+        with counted_work(session) if is_told else nullcontext(Counted()) as counted:
+            yield session
+        if choice.on_work is not None and counted.work is not None:
+            choice.on_work(counted.work)
 
-    if SparkSession.getActiveSession() is not None:
-        yield SparkSession.builder.getOrCreate()
-        return
+
+@contextmanager
+def _session(choice: SparkChoice) -> Iterator["SparkSession"]:
+    ours, server = {**QUERIES, **choice.conf, **RESULTS}, connect.server_of(choice.master, os.environ)
+    if (there := connect.existing()) is not None:
+        with connect.lent(there) as session:
+            _set(session, ours)
+            yield session
+    elif (present := _existing()) is not None:
+        with _copy_of(present) as session:
+            _set(session, ours)
+            yield session
+    elif server is not None:
+        with connect.connected(server) as session:
+            _set(session, ours)
+            yield session
+    else:
+        with _of_this_program(choice) as session:
+            yield session
+
+
+@contextmanager
+def _of_this_program(choice: SparkChoice) -> Iterator["SparkSession"]:
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         require_java(os.environ)
-    with signals_end_java() as signals:
-        session = _started(settings(master, os.environ, driver_memory=driver_memory, has_progress=has_progress))
+    with connect.no_server() as local, signals_end_java() as signals:
+        chosen = settings(replace(choice, master=choice.master or local), os.environ)
+        submitted = _submitted()
+        session = _started({key: value for key, value in chosen.items() if key in choice.conf or key not in submitted})
         signals.take()
         session.sparkContext.setLogLevel("ERROR")
         try:
@@ -59,78 +84,74 @@ def spark_session(
                 session.stop()
 
 
-def require_spark() -> None:
-    """Raise ReconcilerError, which says how to get them, where Spark or what it exchanges tables with is missing."""
-    # Without py4j it is the client of Spark Connect alone.
-    if any(find_spec(name) is None for name in ("pyspark", "py4j", "pyarrow")):
+def _submitted() -> frozenset[str]:
+    """Return which of our settings spark-submit was given a value for, and which may have another one."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return frozenset()
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()  # noqa: SLF001 - its settings are those of the Java that is there
+    return frozenset(key for key, _ in SparkConf().getAll() if key in {*QUERIES, *PAGES})
+
+
+def _existing() -> "SparkSession | None":
+    """Return the session that this process works with already, in whatever thread; None where there is none."""
+    if find_spec("py4j") is None:
+        return None
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - to look without a start
+        return None
+    return SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+
+
+@contextmanager
+def _copy_of(session: "SparkSession") -> Iterator["SparkSession"]:
+    """Yield a copy of the session, with its catalogues, views and settings, which then go each their own way.
+
+    It is the active one meanwhile: expressions take their settings from that.
+    """
+    was = type(session)._activeSession  # noqa: SLF001 - as `newSession`, which would copy nothing
+    java = session._jsparkSession  # noqa: SLF001
+    active: Any = reduce(getattr, java.getClass().getName().split("."), session._jvm)  # noqa: SLF001
+    before = active.getActiveSession()
+    own = type(session)(session.sparkContext, java.cloneSession())
+    active.setActiveSession(own._jsparkSession)  # noqa: SLF001
+    try:
+        yield own
+    finally:
+        type(session)._activeSession = was  # noqa: SLF001
+        if before.isDefined():
+            active.setActiveSession(before.get())
+        else:
+            active.clearActiveSession()
+
+
+def _set(session: "SparkSession", ours: Mapping[str, str]) -> None:
+    from pyspark.errors import PySparkException
+
+    for key, value in ours.items():
+        try:
+            session.conf.set(key, value)
+        except PySparkException as error:
+            if key in QUERIES:
+                continue
+            message = f"{key} cannot be set in a Spark that is running already: set it where that is started"
+            raise ReconcilerError(message, code=FIXED) from error
+
+
+def require_spark(choice: SparkChoice) -> None:
+    """Raise ReconcilerError, which says how to get them, where Spark or what it exchanges tables with is missing.
+
+    For a Spark Connect server its client is enough, which has no py4j.
+    """
+    has_server = connect.server_of(choice.master, os.environ) is not None
+    needed = ("pyspark", "pyarrow") if has_server else ("pyspark", "py4j", "pyarrow")
+    if any(find_spec(name) is None for name in needed):
         raise ReconcilerError(
             "this verb runs on Spark, which is not installed: pip install 'kafka-reconciler[spark]'", code=NO_SPARK
         )
-
-
-def refuse_connect(master: str | None, environ: Mapping[str, str]) -> None:
-    """Raise ReconcilerError where a Spark Connect server is named: what jobs keep and measure is out of its reach."""
-    is_named = (master or "").startswith("sc:")
-    if is_named or environ.get("SPARK_REMOTE"):
-        named, remedy = ("--master", "name") if is_named else ("SPARK_REMOTE", "unset it, and name")
-        raise ReconcilerError(
-            f"{named} names a Spark Connect server, on which these jobs cannot run: {remedy} a master, such as "
-            "spark://HOST:7077, or none for this machine",
-            code=CONNECT,
-        )
-
-
-def settings(
-    master: str | None,
-    environ: Mapping[str, str],
-    *,
-    driver_memory: str | None = None,
-    has_progress: bool = False,
-) -> dict[str, str]:
-    """Return Spark's settings; `spark.master` is left out where something outside has set it.
-
-    Loopback addresses are for local masters only: the executors of a cluster have to reach the driver.
-    """
-    master = master or (None if _is_master_given(environ) else LOCAL)
-    chosen = {
-        "spark.app.name": "reconciler",
-        # Whatever SPARK_API_MODE says, and whichever packages are beside it: no Connect server.
-        "spark.api.mode": "classic",
-        "spark.sql.session.timeZone": "UTC",
-        # From 4.0 on it is Spark's default.
-        "spark.sql.ansi.enabled": "true",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": str(has_progress).lower(),
-        # For its pages, which are off, Spark would write a plan out as text each time that a part of it has run.
-        "spark.sql.maxPlanStringLength": "0",
-        "spark.sql.debug.maxToStringFields": "0",
-        # Thousands of small files, a round of `collect` each, are listed here and not by a job of their own.
-        "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
-        # What is kept between two results gets as many partitions as it needs, not 200.
-        "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
-        # Samples are sorted once by partition and time; everything after it aggregates in that order.
-        "spark.sql.execution.replaceHashWithSortAgg": "true",
-        # The fast table in which sums are kept holds 65,536 of them by default; a thousand topics and 200 brokers in an
-        # hour of minutes are more.
-        "spark.sql.codegen.aggregate.fastHashMap.capacityBit": "18",
-    }
-    if driver_memory:
-        chosen["spark.driver.memory"] = driver_memory
-    if master:
-        chosen["spark.master"] = master
-    if master and master.startswith("local"):
-        chosen |= {
-            "spark.driver.host": _LOOPBACK,
-            "spark.driver.bindAddress": _LOOPBACK,
-            "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}",
-        }
-    return chosen
-
-
-def _is_master_given(environ: Mapping[str, str]) -> bool:
-    return any(environ.get(name) for name in _MASTER_IS_GIVEN_BY) or "--master" in environ.get(
-        "PYSPARK_SUBMIT_ARGS", ""
-    )
 
 
 def _started(chosen: Mapping[str, str]) -> "SparkSession":
@@ -164,6 +185,8 @@ def _names_in_utf8() -> Iterator[None]:
 
 FAILED = "KR252"
 DAMAGED_FILE = "KR253"
+UNSEEN = "KR293"
+_UNSEEN = re.compile(r"Path does not exist: file:(/.+?)[.]?(?: SQLSTATE.*)?$", re.MULTILINE)
 _FILE = re.compile(r"(?:file:/*|file )(/[^\s,;]+\.(?:parquet|pq|csv|jsonl?|ndjson)(?:\.gz)?)")
 _DAMAGED = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "CANNOT_READ_FILE_FOOTER")
 
@@ -171,12 +194,16 @@ _DAMAGED = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "CANNOT_READ_FILE
 @contextmanager
 def spark_errors() -> Iterator[None]:
     """Turn what Spark raises into a ReconcilerError; the stack of the JVM is its cause, for -v."""
-    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
+    known: list[type[Exception]] = [PySparkException]
+    with suppress(ModuleNotFoundError):  # the client of Spark Connect alone has no py4j
+        from py4j.protocol import Py4JError
+
+        known.append(Py4JError)
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except tuple(known) as error:
         raise _sentence(str(error)) from error
 
 
@@ -185,6 +212,10 @@ def _sentence(text: str) -> ReconcilerError:
     if named and any(code in text for code in _DAMAGED):
         path = unquote("/" + named[1].lstrip("/"))
         return ReconcilerError(f"{path}: is damaged or cut short, so its samples cannot be read", code=DAMAGED_FILE)
+    if (unseen := _UNSEEN.search(text)) and connect.is_connected():
+        path = unquote("/" + unseen[1].lstrip("/"))
+        message = f"{path}: the Spark Connect server does not see it"
+        return ReconcilerError(f"{message}: name a place that it sees too, such as a shared folder", code=UNSEEN)
     first = text.strip().partition("\n")[0]
     return ReconcilerError(f"Spark could not do it: {first}", code=FAILED)
 

@@ -50,8 +50,9 @@ _IN_PARQUET: dict[str, DataType] = {
     "double": DoubleType(),
 }
 _DECIMAL = re.compile(r"decimal\d+[(](\d+), (\d+)[)]")
-_SECONDS = r"^\d{9,11}([.]\d+)?$"
-_MILLISECONDS = r"^\d{12,14}$"
+# PySpark 3.5 writes numbers of JSON anew: 1.7E9 for 1700000000.0, and "NaN" with its quotes for a bare NaN.
+_SECONDS = r"^(\d{9,11}([.]\d+)?|\d([.]\d+)?E([89]|10))$"
+_MILLISECONDS = r"^(\d{12,14}|\d([.]\d+)?E1[123])$"
 # Spark would take a time without its day for one of today.
 _DATED = r"^\d{4}-"
 
@@ -181,6 +182,8 @@ def _as(field: StructField, value: str, found: DataType) -> Column:
         return _moment(f"cast({value} AS string)")
     if field.dataType == LongType():
         return F.coalesce(tried(value, "bigint"), tried(f"try_cast({value} AS double)", "bigint"))
+    if field.dataType == DoubleType() and found == StringType():
+        return tried(f"trim(BOTH '\"' FROM {value})", "double")
     return tried(value, field.dataType.simpleString())
 
 
@@ -237,7 +240,7 @@ def snapshot_samples(spark: SparkSession, paths: Sequence[str], cluster: str | N
     A partition's size is its leader's, the largest replica's where that is not known.
     """
     name = F.col("clusterId") if cluster is None else F.lit(cluster)
-    leader_at = F.array_position("each.replicas", F.col("each.leader")).cast("int")
+    leader_at = F.call_function("array_position", F.col("each.replicas"), F.col("each.leader")).cast("int")
     of_leader = F.when(leader_at > 0, F.try_element_at("each.sizes", leader_at))
     return (
         spark.read.schema(_SNAPSHOT)

@@ -3,21 +3,26 @@
 Of these the jobs use only the right side:
 
     column.try_cast(kind)                    tried("name, or SQL", kind)      3.5 has it in SQL alone
-    spark.createDataFrame(an Arrow table)    in_spark(spark, table)           3.5 takes rows
+    spark.createDataFrame(an Arrow table)    in_spark(spark, table)           3.5 takes none, and a list
+    spark.createDataFrame(a list)            the same                        wants Python on executors
     reduce(DataFrame.unionByName, tables)    united(tables)                   Connect has classes of its own in 3.5
     reduce(Column.__and__, conditions)       all_of(...), any_of(...)         the same
     Column.bitwiseOR(one, other)             one.bitwiseOR(other)             the same
+    F.array_position("names", a column)      F.call_function("array_position", ...)    3.5 takes a value
     sparkContext, _jdf, _jvm, RDDs           nothing                          Connect has none
 """
 
 from collections.abc import Iterable
 from functools import reduce
+from typing import Any
 
 import pyspark
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
+from pyspark.sql.types import StructType
 
 from reconciler.balance.files.arrow_tables import ArrowTable
+from reconciler.balance.spark.connect import is_connected
 
 _TAKES_ARROW = 4
 
@@ -28,13 +33,32 @@ def tried(text: str, kind: str) -> Column:
 
 
 def in_spark(spark: SparkSession, table: ArrowTable) -> DataFrame:
-    """Return the Arrow table in Spark."""
+    """Return the Arrow table in Spark. No Python runs beside executors for it, as it would for a list of rows."""
     if int(pyspark.__version__.partition(".")[0]) >= _TAKES_ARROW:
         return spark.createDataFrame(table)
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
-    return spark.createDataFrame(rows, from_arrow_schema(table.schema), verifySchema=False)
+    schema = from_arrow_schema(table.schema)
+    if not table.num_rows:
+        return spark.range(0).select(*(F.lit(None).cast(each.dataType).alias(each.name) for each in schema))
+    if is_connected():
+        rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        return spark.createDataFrame(rows, schema)
+    return _by_java(spark, table, schema)
+
+
+def _by_java(spark: Any, table: ArrowTable, schema: StructType) -> DataFrame:  # noqa: ANN401 - its insides
+    """Return the table as 3.5 itself takes one of pandas: as a stream of Arrow."""
+    from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+
+    java = spark._jvm  # noqa: SLF001 - 3.5 has no other way
+    batches = spark.sparkContext._serialize_to_jvm(  # noqa: SLF001
+        table.to_batches(),
+        ArrowStreamSerializer(),
+        java.PythonSQLUtils.readArrowStreamFromFile,
+        java.ArrowIteratorServer,
+    )
+    return DataFrame(java.PythonSQLUtils.toDataFrame(batches, schema.json(), spark._jsparkSession), spark)  # noqa: SLF001
 
 
 def united(tables: Iterable[DataFrame]) -> DataFrame:

@@ -1,6 +1,5 @@
 """Runs `balance`: tells who carries what, in one cluster or in all, now and after a plan."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,14 +46,13 @@ def make_balance(
     Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
     """
-    from reconciler.balance.spark.session import refuse_connect, require_spark, spark_session
+    from reconciler.balance.spark.session import require_spark, spark_session
 
-    require_spark()  # before pyarrow, which the same extra brings, is imported
+    require_spark(job.spark)  # before pyarrow, which the same extra brings, is imported
     from reconciler.balance.files.assignment_table import brokers_of
     from reconciler.balance.files.folders import TABLES_MARK, refuse_foreign, refuse_uri
     from reconciler.files.plan_file import read_plan
 
-    refuse_connect(job.master, os.environ)
     if out is not None:
         refuse_uri(out)
         refuse_foreign(Path(out), TABLES_MARK)
@@ -64,7 +62,7 @@ def make_balance(
     task = replace(task, headroom=headroom, beside=tuple(job.samples) if has_history else None)
     from reconciler.balance.spark.balance_job import run_balance
 
-    with spark_session(job.master, driver_memory=job.driver_memory, has_progress=job.has_progress) as spark:
+    with spark_session(job.spark) as spark:
         found, defects = run_balance(spark, task)
     brokers = brokers_of(sides)
     clusters = tuple(

@@ -1,12 +1,13 @@
 """Runs `loads`: makes of samples what each partition carries, as Parquet that `plan --loads` reads."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import LoadReport
+from reconciler.balance.spark.settings import SparkChoice
 from reconciler.render.as_json import document
 from reconciler.workflow.inputs import Inputs
 
@@ -20,12 +21,8 @@ class SparkJob:
     samples: Sequence[str] = ()
     """Files, folders and URIs."""
     bucket_seconds: int = 60
-    master: str | None = None
-    """None: spark-submit's, else this machine."""
-    driver_memory: str | None = None
-    """As Spark writes it, such as 4g; None: Spark's own default."""
-    has_progress: bool = False
-    """Whether Spark draws its bar on stderr."""
+    spark: SparkChoice = field(default_factory=SparkChoice)
+    """The Spark that the job runs on."""
 
 
 def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
@@ -41,12 +38,12 @@ def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
     refuse_foreign(Path(out), LOADS_REPORT)
     found = find_sample_files(job.samples)
     observed = read_snapshot(inputs.state) if inputs.state else None
-    require_spark()
+    require_spark(job.spark)
     from reconciler.balance.spark.loads_job import SampleTask, State, run_loads
 
     state = None
     if observed is not None:
         state = State(tuple(observed.brokers), tuple(key for key, _ in observed.partitions()))
     task = SampleTask(found.files, job.bucket_seconds, job.now, inputs.cluster, state, found.notes)
-    with spark_session(job.master, driver_memory=job.driver_memory, has_progress=job.has_progress) as spark:
+    with spark_session(job.spark) as spark:
         return run_loads(spark, task, Path(out), document)

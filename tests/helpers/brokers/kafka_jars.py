@@ -64,15 +64,18 @@ def tools_jar(version: str) -> Path:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{version}-") as workspace:
             fetched = Path(workspace) / "libs"
             fetched.mkdir()
-            ivy = _ivy_jar()
-            if ivy is None:
-                raise KafkaMissingError(
-                    "Fetching Kafka's tools needs PySpark (`pip install 'kafka-reconciler[test]'`)."
-                )
-            tools = ("org.apache.kafka", "kafka-tools", version)
-            _fetch_with_ivy(ivy, tools, fetched, Path(workspace), "-notransitive")  # the rest is in `jars`
+            # The rest is in `jars`.
+            fetch_alone(("org.apache.kafka", "kafka-tools", version), fetched, Path(workspace))
             (fetched / name).replace(target)
     return target
+
+
+def fetch_alone(module: tuple[str, str, str], into: Path, workspace: Path) -> None:
+    """Fetch the jar of a module into that folder, without what it depends on."""
+    ivy = _ivy_jar()
+    if ivy is None:
+        raise KafkaMissingError(f"Fetching {module[1]} needs PySpark (`pip install 'kafka-reconciler[test]'`).")
+    _fetch_with_ivy(ivy, module, into, workspace, "-notransitive")
 
 
 def tiered_storage_jars(version: str) -> Path:

@@ -34,10 +34,10 @@ def spark() -> Iterator["SparkSession"]:
     """Return the session, on two local cores; the program's own verbs find and use it, and leave it alive."""
     from pyspark.sql import SparkSession
 
-    from reconciler.balance.spark.session import settings
+    from reconciler.balance.spark.settings import SparkChoice, settings
 
     builder = SparkSession.builder
-    chosen = settings("local[2]", {}, driver_memory="1g") | AS_IT_STANDS
+    chosen = settings(SparkChoice("local[2]", "1g"), {}) | AS_IT_STANDS
     chosen["spark.driver.extraJavaOptions"] += f" {QUICK_JAVA}"
     for name, value in chosen.items():
         builder = builder.config(name, value)

@@ -1,0 +1,58 @@
+"""Environments of Python with other versions of PySpark, made once and kept in the user's cache folder.
+
+Such an environment has PySpark, and what Spark Connect's client needs, of its own; all else is that of these tests.
+"""
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+from helpers.brokers.kafka_jars import cache_folder, fetch_alone
+from helpers.waiting import HANG
+
+VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.3.0")
+# The server's part of Spark Connect is in PySpark from 4.0 on; of 3.5 it is a jar of its own.
+_CONNECT_JAR = ("org.apache.spark", "spark-connect_2.12", "3.5.7")
+_OF_CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "protobuf", "zstandard")
+
+
+def python_with(version: str) -> Path:
+    """Return the Python of an environment with that PySpark, made first if it is missing."""
+    target = _folder() / f"pyspark-{version}"
+    python = target / "bin" / "python"
+    if python.exists():
+        return python
+    _folder().mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=_folder(), prefix=f".pyspark-{version}-") as workspace:
+        made = Path(workspace) / "env"
+        _run(sys.executable, "-m", "venv", "--without-pip", str(made))
+        ours, theirs = sysconfig.get_paths()["purelib"], made / "lib" / f"python3.{sys.version_info[1]}"
+        (theirs / "site-packages" / "tests.pth").write_text(f"{ours}\n")
+        pip = (sys.executable, "-m", "pip", "--python", str(made / "bin" / "python"), "install", "--quiet")
+        _run(*pip, "--ignore-installed", "--no-deps", f"pyspark=={version}", "py4j<0.10.9.10", *_OF_CONNECT)
+        made.rename(target)
+    return python
+
+
+def connect_jars(version: str) -> tuple[str, ...]:
+    """Return what spark-submit has to be told for the server of Spark Connect."""
+    if not version.startswith("3."):
+        return ()
+    jar = _folder() / f"{_CONNECT_JAR[1]}-{_CONNECT_JAR[2]}.jar"
+    if not jar.exists():
+        with tempfile.TemporaryDirectory(dir=_folder()) as workspace:
+            fetch_alone(_CONNECT_JAR, _folder(), Path(workspace))
+    return ("--jars", str(jar))
+
+
+def _folder() -> Path:
+    named = os.environ.get("SPARK_VERSIONS")
+    return Path(named) if named else cache_folder() / "spark"
+
+
+def _run(*command: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG)
+    assert done.returncode == 0, f"{command}: {(done.stdout + done.stderr)[-1500:]}"

@@ -1,0 +1,74 @@
+"""The same jobs on the same samples by every PySpark, in every way to run one: figures are equal to the last bit."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from balance.any_spark import EXISTING, make_lake
+from balance.spark_cluster import QUICK_JAVA_EVERYWHERE, connect_server, spark_cluster, spark_program
+from balance.spark_versions import VERSIONS, connect_jars, python_with
+from helpers.program.call import ROOT
+from helpers.waiting import HANG
+
+pytestmark = [pytest.mark.spark, pytest.mark.deep]
+PROGRAM = ("-m", "balance.any_spark")
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with samples, and in `expected` what the installed PySpark makes of them on this machine."""
+    home = tmp_path_factory.mktemp("lake")
+    make_lake(home)
+    _run(Path(sys.executable), PROGRAM, home, home / "expected", "local[2]")
+    return home
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_local_and_in_a_session_of_somebody_else(version: str, lake: Path, tmp_path: Path) -> None:
+    for master in ("local[2]", EXISTING):
+        _run(python_with(version), PROGRAM, lake, tmp_path / master, master)
+        _assert_same(tmp_path / master, lake / "expected")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_on_a_standalone_cluster_and_by_spark_submit_there(version: str, lake: Path, tmp_path: Path) -> None:
+    python = python_with(version)
+    with spark_cluster(tmp_path, python) as cluster:
+        _run(python, PROGRAM, lake, tmp_path / "standalone", cluster.master, **cluster.environment)
+        _assert_same(tmp_path / "standalone", lake / "expected")
+        program = ("--master", cluster.master, str(ROOT / "tests" / "balance" / "any_spark.py"))
+        _run(Path(spark_program("spark-submit", python)), program, lake, tmp_path / "submit", **cluster.environment)
+        _assert_same(tmp_path / "submit", lake / "expected")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_on_spark_connect_and_in_a_session_of_somebody_else_there(version: str, lake: Path, tmp_path: Path) -> None:
+    python = python_with(version)
+    with connect_server(tmp_path, python, connect_jars(version)) as server:
+        _run(python, PROGRAM, lake, tmp_path / "connect", server)
+        _assert_same(tmp_path / "connect", lake / "expected")
+        _run(python, PROGRAM, lake, tmp_path / EXISTING, EXISTING, SPARK_REMOTE=server)
+        _assert_same(tmp_path / EXISTING, lake / "expected")
+
+
+def _run(program: Path, arguments: Sequence[str], lake: Path, out: Path, *master: str, **more: str) -> None:
+    held: Mapping[str, str] = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
+    done = subprocess.run(
+        [str(program), *arguments, str(lake), str(out), *master],
+        env={**held, **QUICK_JAVA_EVERYWHERE, **more},
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+
+
+def _assert_same(found: Path, expected: Path) -> None:
+    names = sorted(path.name for path in expected.glob("*.txt"))
+    assert sorted(path.name for path in found.glob("*.txt")) == names
+    for name in names:
+        assert (found / name).read_text().splitlines() == (expected / name).read_text().splitlines(), name

@@ -1,0 +1,54 @@
+"""`loads` and `balance` on a Spark Connect server, which runs as a program of its own."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from balance.any_spark import make_lake
+from balance.spark_cluster import connect_server
+from helpers.program.call import run_program
+
+pytest.importorskip("grpc", reason="the packages of Spark Connect are not installed: pip install 'pyspark[connect]'")
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("lake")
+    make_lake(home)
+    return home
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with connect_server(tmp_path_factory.mktemp("server")) as url:
+        yield url
+
+
+def test_loads_and_balance_run_there_and_a_file_that_the_server_does_not_see_is_named(server: str, lake: Path) -> None:
+    environ = {"SPARK_REMOTE": server}
+    made = run_program("loads", "--samples", "even", "--out", "loads", "-o", "json", cwd=lake, env=environ)
+    assert made.code == 0, made.err
+    assert sum(cluster["partitions"] for cluster in json.loads(made.out)["clusters"]) > 100
+    assert made.err.splitlines()[-1].startswith("Wrote loads:")
+    asked = ("balance", "--cluster", "far", "--state", "states/far.json", "--loads", "loads", "-o", "json")
+    told = run_program("-C", "root", *asked, "--master", server, cwd=lake)
+    assert told.code == 0, told.err
+    assert json.loads(told.out)["clusters"][0]["name"] == "far"
+    # To the server, this is a place in the folder that it was started in itself.
+    unseen = run_program("loads", "--samples", "/proc/self/cwd/even", "--out", "none", cwd=lake, env=environ)
+    assert unseen.code == 1
+    assert unseen.err.startswith(
+        "error: /proc/self/cwd/even/part-0.parquet: the Spark Connect server does not see it: "
+    )
+    assert unseen.err.count("\n") == 1
+
+
+def test_a_server_that_does_not_answer_is_told_in_one_sentence_without_what_follows_its_port(lake: Path) -> None:
+    url = "sc://127.0.0.1:1/;token=s3cret"
+    told = run_program("loads", "--samples", "even", "--out", "none", "--master", url, cwd=lake)
+    assert told.code == 1
+    assert told.err.startswith("error: no Spark Connect server answers at sc://127.0.0.1:1 within")
+    assert "s3cret" not in told.err
+    assert not (lake / "none").exists()
