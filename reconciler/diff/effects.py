@@ -3,19 +3,26 @@
 This is the one place that says so (contract, section 4).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from reconciler.diff.topic_values import (
+    CLEANUP,
+    REMOTE,
+    RETENTION_BYTES,
+    RETENTION_MS,
+    TopicValues,
+    settings_in_force,
+)
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster, Group, Topic
 from reconciler.model.config_rule import NUMBERS, TopicConfig
 from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.topic_configs import TOPIC_CONFIGS, default_of
+from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.words import named_some
 
-CLEANUP, RETENTION_MS, RETENTION_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
-REMOTE, DROPS_REMOTE = "remote.storage.enable", "remote.log.delete.on.disable"
+DROPS_REMOTE = "remote.log.delete.on.disable"
 MIN_IN_SYNC = "min.insync.replicas"
 CHECKED_EVERY_MS = 300_000
 """Kafka looks for what is too old every `log.retention.check.interval.ms`, by default so often.
@@ -101,44 +108,12 @@ def _read(effect: Effect, topic: Topic, readers: _Readers) -> Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class _Values:
-    """The effective configs of one topic: its overrides, then the brokers' settings, then Kafka's defaults."""
-
-    overrides: Mapping[str, str]
-    settings: Mapping[str, str]
-    version: str | None
-
-    def text(self, key: str) -> str:
-        """Return the value in force, empty where there is none."""
-        if key in self.overrides:
-            return self.overrides[key]
-        config = TOPIC_CONFIGS.get(key)
-        if key == RETENTION_MS:
-            return _broker_retention(self.settings)
-        told = self.settings.get(config.broker_key) if config is not None and config.broker_key else None
-        return told if told is not None else default_of(key, self.version) or ""
-
-    def number(self, key: str) -> float:
-        """Return the number in force, infinity where it means no limit or is none."""
-        found = TOPIC_CONFIGS[key].number(self.text(key))
-        return float("inf") if found is None else found
-
-    def items(self, key: str) -> frozenset[str]:
-        """Return the items of the list in force."""
-        return frozenset(filter(None, (each.strip() for each in self.text(key).split(","))))
-
-    def is_on(self, key: str) -> bool:
-        """Whether the value in force is true."""
-        return self.text(key).strip().lower() == "true"
-
-
-@dataclass(frozen=True, slots=True)
 class _Altered:
     """One change: the topic, and its configs in force before and after."""
 
     topic: Topic
-    old: _Values
-    new: _Values
+    old: TopicValues
+    new: TopicValues
 
     def keeps(self, item: str) -> bool:
         """Whether the clean-up policy has that item before and after."""
@@ -155,9 +130,9 @@ def _config_effects(change: AlterConfigs, topic: Topic, observed: Cluster) -> tu
     """Return the effects of each key, by key; of brokers that differ in their settings, the gravest."""
     after = {key: value for key, value in topic.configs.items() if key not in change.delete} | dict(change.set)
     found: dict[str, list[Effect]] = {}
-    for settings in _settings_in_force(observed):
+    for settings in settings_in_force(observed):
         version = observed.kafka_version
-        altered = _Altered(topic, _Values(topic.configs, settings, version), _Values(after, settings, version))
+        altered = _Altered(topic, TopicValues(topic.configs, settings, version), TopicValues(after, settings, version))
         for key in sorted({*change.set, *change.delete}):
             effects = list(_key_effects(key, altered))
             if _rank(effects) < _rank(found.get(key, [])):
@@ -174,12 +149,6 @@ def _defaults_needed(change: AlterConfigs) -> tuple[str, ...]:
 def _may_destroy(config: TopicConfig) -> bool:
     classes = (config.smaller, config.larger, config.otherwise, *config.becomes.values())
     return config.broker_key is not None and EffectClass.DESTROYS in classes
-
-
-def _settings_in_force(observed: Cluster) -> Sequence[Mapping[str, str]]:
-    """Return the brokers' settings, each of those that differ once; none known, Kafka's defaults."""
-    known = {tuple(sorted(broker.settings.items())): broker.settings for broker in observed.brokers.values()}
-    return [known[each] for each in sorted(known) if each] or [{}]
 
 
 def _rank(effects: Sequence[Effect]) -> int:
@@ -240,7 +209,7 @@ def _retention(key: str, altered: _Altered) -> Effect:
     return _destroys(f"deletes {_limit(key, altered.new)}", key, altered, most, is_total=is_total)
 
 
-def _limit(key: str, values: _Values) -> str:
+def _limit(key: str, values: TopicValues) -> str:
     """Return which records a retention deletes, empty where it deletes none."""
     limit = values.number(key)
     if limit == float("inf"):
@@ -252,7 +221,7 @@ def _limit(key: str, values: _Values) -> str:
     )
 
 
-def _is_total(key: str, values: _Values) -> bool:
+def _is_total(key: str, values: TopicValues) -> bool:
     return values.number(key) < (CHECKED_EVERY_MS if key == RETENTION_MS else 1)
 
 
@@ -295,15 +264,6 @@ def _sizes_of(topic: Topic) -> tuple[int, ...] | None:
     sizes = [partition.size_on(replica) for partition in topic.partitions for replica in partition.replicas]
     known = tuple(each for each in sizes if each is not None)
     return known if len(known) == len(sizes) else None
-
-
-def _broker_retention(settings: Mapping[str, str]) -> str:
-    """Return the brokers' own retention in ms: the finest unit that is set counts, a week where none is."""
-    for key, factor in (("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)):
-        text = settings.get(key, "")
-        if text.removeprefix("-").isdecimal():
-            return text if int(text) < 0 else str(int(text) * factor)
-    return TOPIC_CONFIGS[RETENTION_MS].default
 
 
 def _span(milliseconds: float) -> str:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 ArrowTable: TypeAlias = pa.Table
-TEXT, INT, LONG, YES_NO = pa.string(), pa.int32(), pa.int64(), pa.bool_()
+TEXT, INT, LONG, DOUBLE, YES_NO = pa.string(), pa.int32(), pa.int64(), pa.float64(), pa.bool_()
 TEXTS, INTS, LONGS = pa.list_(TEXT), pa.list_(INT), pa.list_(LONG)
 TEXT_BY_TEXT = pa.map_(TEXT, TEXT)
 

@@ -69,6 +69,24 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class FullAt:
+    """Between which days the first disk is full, with a probability of 80 %."""
+
+    low: Annotated[float | None, REQUIRED, "Days from now at the earliest; null: not within ten years."] = None
+    high: Annotated[float | None, REQUIRED, "Days from now at the latest; null: not within ten years, or never."] = None
+
+
+@dataclass(frozen=True, slots=True)
+class SizeAhead:
+    """What will lie there, if nothing is made, moved or deleted until then."""
+
+    days: Annotated[int, "So many days from now."]
+    size_bytes: Annotated[int, "What is expected."]
+    low_bytes: Annotated[int, "With a probability of 80 % it is between this"]
+    high_bytes: Annotated[int, "and this."]
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     """What a broker, rack, log dir, topic or cluster carries, followers' traffic counted."""
 
@@ -91,8 +109,18 @@ class Load:
     days_until_full: Annotated[
         float | None,
         REQUIRED,
-        "What is free over the growth, of the log dir that is full first; null also where nothing grows.",
+        "When the first of its log dirs is full: by the forecast, else what is free over the growth. Null also where "
+        "nothing grows, or not for ten years.",
     ] = None
+    full_at: Annotated[
+        FullAt | None, REQUIRED, "The forecast's interval for it; null without a forecast, and of topics."
+    ] = None
+    forecast: Annotated[
+        tuple[SizeAhead, ...],
+        REQUIRED,
+        "What it will hold after 7 and 14 days; empty without a forecast, and of topics.",
+    ] = ()
+    no_forecast: Annotated[str | None, REQUIRED, "Why there is no forecast; null of topics, too."] = None
     leader_imbalance: Annotated[
         float | None,
         REQUIRED,

@@ -13,11 +13,14 @@ from reconciler.balance.model.balance_report import (
     Skew,
 )
 from reconciler.balance.render.as_tables import (
+    EARLIEST,
+    FORECAST,
     FREE,
     FULL_IN,
     GROWTH,
     IMBALANCE,
     KAFKA_IMBALANCE,
+    LATEST,
     LEADERS,
     REPLICAS,
     SIZE,
@@ -25,6 +28,7 @@ from reconciler.balance.render.as_tables import (
     broker_name,
     defects,
     fullest_first,
+    has_forecast,
     loads,
     statistic,
     worst_first,
@@ -82,6 +86,7 @@ def days_text(value: float) -> str:
 
 
 DAYS = replace(FULL_IN, shown=days_text, is_alarming=lambda value: value < SOON_DAYS)
+_DAYS_AHEAD = (EARLIEST, LATEST)
 CAPACITY = Measured("Capacity", "capacity", lambda load: load.total_bytes, bytes_text)
 
 
@@ -196,7 +201,10 @@ class ClusterPage:
             return Section("Log dirs")
         names = [(broker_name(row), row.log_dir or "") for row in ordered]
         caption = "Each log dir, the one that is full soonest first. The bar is what is used of it."
-        measured = (REPLICAS, SIZE, FREE, CAPACITY, GROWTH, DAYS)
+        if has_forecast(ordered):
+            caption += " Of five log dirs, four are full between Earliest and Latest."
+        told = tuple(replace(each, shown=days_text) if each in _DAYS_AHEAD else each for each in FORECAST)
+        measured = (REPLICAS, SIZE, FREE, CAPACITY, GROWTH, DAYS, *(told if has_forecast(ordered) else ()))
         table = self._table(caption, ("Broker", "Log dir"), names, ordered, measured, shown=LOG_DIRS_SHOWN)
         used = [_used(self._last(row)) for row in ordered]
         return Section("Log dirs", tables=(_with_bars(table, FREE, used),))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -28,7 +29,18 @@ from reconciler.balance.spark.buckets import (
     with_growth,
 )
 from reconciler.balance.spark.collected import Found, collected
-from reconciler.balance.spark.figures import figures, rates_of_loads
+from reconciler.balance.spark.disk_forecasts import disk_forecasts
+from reconciler.balance.spark.figures import figures, rates_of_loads, with_days_until_full
+from reconciler.balance.spark.forecast import (
+    beside_the_next,
+    by_growth_alone,
+    clusters_with_history,
+    every_hour,
+    expected,
+    has_history,
+    histories,
+    hourly,
+)
 from reconciler.balance.spark.growth import with_bytes_grown
 from reconciler.balance.spark.history_collected import collected_history
 from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
@@ -55,6 +67,8 @@ class BalanceTask:
     brokers: ArrowTable
     measured: SampleTask | str
     """Samples, or the absolute path of a folder of loads."""
+    retention: ArrowTable | None = None
+    """What bounds the topics (`files.retention_table`); without it nothing is foretold."""
     out: Path | None = None
     """The folder that the tables are written to, if any."""
     has_plan: bool = False
@@ -77,6 +91,8 @@ class Assignments:
     has_plan: bool
     partition_counts: Mapping[str, int]
     """How many partitions each cluster has before."""
+    limits: DataFrame | None = None
+    """What retention keeps of each topic (`files.retention_table`); without it nothing is foretold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +129,20 @@ def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Fo
 
 
 def assignments(
-    spark: SparkSession, partitions: ArrowTable, places: ArrowTable, brokers: ArrowTable, *, has_plan: bool
+    spark: SparkSession,
+    partitions: ArrowTable,
+    places: ArrowTable,
+    brokers: ArrowTable,
+    *,
+    has_plan: bool,
+    retention: ArrowTable | None = None,
 ) -> Assignments:
     """Return these tables in Spark."""
     named = zip(partitions["side"].to_pylist(), partitions["cluster"].to_pylist(), strict=True)
     counted = Counter(cluster for side, cluster in named if side == BEFORE)
     standing, disks, weighed = (in_spark(spark, table) for table in (partitions, places, brokers))
-    return Assignments(standing, disks, weighed, has_plan, counted)
+    limits = None if retention is None else in_spark(spark, retention)
+    return Assignments(standing, disks, weighed, has_plan, counted, limits)
 
 
 def rows_of_samples(spark: SparkSession, task: SampleTask) -> DataFrame | None:
@@ -141,7 +164,9 @@ def rows_of_buckets(spark: SparkSession, task: SampleTask) -> DataFrame:
 
 @contextmanager
 def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance]:
-    assigned = assignments(spark, task.partitions, task.places, task.brokers, has_plan=task.has_plan)
+    assigned = assignments(
+        spark, task.partitions, task.places, task.brokers, has_plan=task.has_plan, retention=task.retention
+    )
     measured = task.measured
     if isinstance(measured, str):
         with balance_of_loads(assigned, loads_of(spark, measured)) as balance:
@@ -196,11 +221,15 @@ def balance_of_samples(
             standing = with_sizes(standing, _last_sizes(rows))
         whole = with_growth(summed, rows, carriers)
         by_bucket = bucketed(whole, known)
-        rates = statistics(by_bucket, _spans(rows.sparkSession, found), known)
+        spans = _spans(rows.sparkSession, found)
+        rates = statistics(by_bucket, spans, known)
+        every = _every_hour(rows, spans, assigned, found)
+        kept += [every] if every is not None else []
+        ahead = _histories(every, assigned, carriers, known)
         hours = None if headroom is None else hours_of_week(by_bucket, known, headroom.share, headroom.most)
         today = Today(by_bucket, known, carriers, assigned.partitions, assigned.brokers)
         past = nullcontext() if beside is None else history(today, rows, found.spans, beside)
-        with past as told_of_time, _balance(assigned, standing, rates, found) as balance:
+        with past as told_of_time, _balance(assigned, standing, rates, found, ahead) as balance:
             yield replace(balance, hours=hours, history=told_of_time)
     finally:
         for table in kept:
@@ -223,11 +252,14 @@ def loads_of(spark: SparkSession, folder: str) -> DataFrame:
 def balance_of_loads(assigned: Assignments, loads: DataFrame) -> Iterator[Balance]:
     """Yield the balance by the loads of partitions (`schemas.LOADS`): averages and peaks, which add up.
 
+    Disks are full by growth, which ends where retention is known to end it; loads have no history to say how surely.
+
     A replica whose size the cluster does not tell has that of its partition's load.
     """
     sizes = loads.select(*PARTITION, F.col("size_bytes").alias("last_size"))
     sized = with_sizes(replicas(assigned.partitions), sizes)
-    with _balance(assigned, sized, rates_of_loads(loads, sized), None) as found:
+    past = None if assigned.limits is None else by_growth_alone(loads, sized, assigned.limits)
+    with _balance(assigned, sized, rates_of_loads(loads, sized), None, past) as found:
         yield found
 
 
@@ -246,14 +278,38 @@ def _last_sizes(samples: DataFrame) -> DataFrame:
     return known.groupBy(*PARTITION).agg(F.max_by("size_bytes", "bucket").alias("last_size"))
 
 
+def _every_hour(rows: DataFrame, spans: DataFrame, assigned: Assignments, found: Told) -> DataFrame | None:
+    """Return the size of each partition in each hour, kept; None where no cluster's samples reach far enough."""
+    if assigned.limits is None or not any(has_history(row["first"], row["last"]) for row in found.spans):
+        return None
+    hours = hourly(rows, clusters_with_history(spans))
+    return every_hour(beside_the_next(hours)).persist(StorageLevel.DISK_ONLY)
+
+
+def _histories(
+    every: DataFrame | None, assigned: Assignments, carriers: DataFrame, known: DataFrame
+) -> DataFrame | None:
+    if every is None or assigned.limits is None:
+        return None
+    return histories(every, expected(every, assigned.limits), carriers, known)
+
+
 @contextmanager
-def _balance(assigned: Assignments, standing: DataFrame, rates: DataFrame, seen: Told | None) -> Iterator[Balance]:
-    found = figures(counts(standing, assigned.places), rates, has_plan=assigned.has_plan).persist()
+def _balance(
+    assigned: Assignments, standing: DataFrame, rates: DataFrame, seen: Told | None, past: DataFrame | None = None
+) -> Iterator[Balance]:
+    """Yield the figures of these; `past` is what forecasts are made of (`forecast.histories`)."""
+    placed = figures(counts(standing, assigned.places), rates, has_plan=assigned.has_plan)
+    kept = []
+    if past is not None:
+        kept.append(placed.persist())
+    found = with_days_until_full(placed, None if past is None else disk_forecasts(past, placed)).persist()
     copied = moved(standing) if assigned.has_plan else None
     try:
         yield Balance(found, skew(found, assigned.brokers), copied, seen)
     finally:
-        found.unpersist()
+        for table in (*kept, found):
+            table.unpersist()
 
 
 def write_tables(balance: Balance, out: Path) -> None:

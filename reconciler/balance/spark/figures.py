@@ -8,12 +8,19 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
+from reconciler.balance.model.disk_forecast import SIZES_AFTER
 from reconciler.balance.spark.buckets import MILLI
 from reconciler.balance.spark.growth import significant, whole_growth
 from reconciler.balance.spark.normalise import MOST_PER_SECOND
 from reconciler.balance.spark.replica_load import BEFORE, IN_RACK, KEYS, PARTITION, PLACE, at_every_level
 
 RATES = tuple(f"{way}_{what}" for way in ("in", "out") for what in ("average", "p95", "maximum", "peak"))
+FORECAST = (
+    "days_until_full",
+    "full_earliest",
+    "full_latest",
+    *(f"size_{days}{which}" for days in SIZES_AFTER for which in ("", "_low", "_high")),
+)
 # Thousandths of a byte a second, and ten thousandths of a percent: more is noise of the order of rows.
 _DECIMALS, _SHARE_DECIMALS = 3, 6
 _SUMS = ("in_average", "in_peak", "in_covered", "out_average", "out_peak", "out_covered", "growth")
@@ -24,9 +31,9 @@ def figures(counts: DataFrame, rates: DataFrame, *, has_plan: bool) -> DataFrame
 
     `counts` is as `replica_load` returns it. `rates` has the keys, any of RATES, in_covered and out_covered (samples or
     coverage, summed over replicas and over leaders, as a share of one each), growth_bytes_per_day. Columns: the keys,
-    then counts, RATES, in_coverage, out_coverage, growth_bytes_per_day, total_bytes, free_bytes, days_until_full,
+    then IN_RACK, counts, RATES, in_coverage, out_coverage, growth_bytes_per_day, total_bytes, free_bytes,
     leader_imbalance. What holds no replica takes in nothing, and what leads nothing sends nothing: 0 where the
-    cluster's rate is known.
+    cluster's rate is known. `with_days_until_full` comes after it.
     """
     missing = [name for name in RATES if name not in rates.columns]
     whole = rates.select("*", *(F.lit(None).cast("double").alias(name) for name in missing)) if missing else rates
@@ -41,7 +48,7 @@ def figures(counts: DataFrame, rates: DataFrame, *, has_plan: bool) -> DataFrame
         "growth_bytes_per_day",
         _leader_imbalance().alias("leader_imbalance"),
     )
-    return with_days_until_full(filled, has_plan=has_plan).drop("preferred_led")
+    return filled.transform(_with_free_bytes, has_plan).drop("preferred_led")
 
 
 def _or_idle(name: str, is_idle: Column) -> Column:
@@ -63,12 +70,10 @@ def _leader_imbalance() -> Column:
     return F.when(is_broker & (preferred > 0), F.round(ratio, _SHARE_DECIMALS))
 
 
-def with_days_until_full(figures: DataFrame, *, has_plan: bool) -> DataFrame:
-    """Return the figures with free_bytes (for usable_bytes, which is free before) and days_until_full.
+def _with_free_bytes(figures: DataFrame, has_plan: bool) -> DataFrame:  # noqa: FBT001 - handed on by `transform`
+    """Return the figures with free_bytes (for usable_bytes, which is free before).
 
-    What is free after a plan is what is free now, less what the disk holds more then. Days are null where what is free
-    or the growth is not known, and where nothing grows; 0 where nothing is free. A broker, a rack and a cluster are as
-    full as the first of their disks.
+    What is free after a plan is what is free now, less what the disk holds more then.
     """
     size = F.coalesce("size_bytes", F.lit(0))
     of_key = Window.partitionBy(*(key for key in KEYS if key != "side"))
@@ -77,24 +82,45 @@ def with_days_until_full(figures: DataFrame, *, has_plan: bool) -> DataFrame:
     free = F.coalesce(
         F.col("usable_bytes") - (size - now), F.when(is_whole, F.col("total_bytes") - F.col("size_bytes"))
     )
+    return figures.withColumn("free_bytes", free).drop("usable_bytes")
+
+
+def with_days_until_full(figures: DataFrame, forecasts: DataFrame | None = None) -> DataFrame:
+    """Return the figures without IN_RACK and with FORECAST: days until full, and what disks will hold.
+
+    `forecasts` are as `disk_forecasts` makes them, of some clusters. Those of others go by growth alone: what is free
+    over it. Days are null where what is free or the growth is not known, and where nothing grows; 0 where nothing is
+    free. A broker, a rack and a cluster are as full as the first of their disks.
+    """
     # `greatest` leaves out what is null, so it alone would call a disk of unknown size full.
     not_negative = F.when(F.col("free_bytes").isNotNull(), F.greatest(F.col("free_bytes"), F.lit(0)))
-    days = not_negative / F.col("growth_bytes_per_day")
+    growth = F.col("growth_bytes_per_day")
+    days = F.when(growth > 0, F.round(not_negative / growth, 1))
+    if forecasts is None:
+        nothing = {name: F.lit(None).cast(_kind(name)) for name in FORECAST[1:]}
+        first = figures.withColumn(FORECAST[0], days).withColumn(FORECAST[0], _first_full(FORECAST[0]))
+        return first.withColumns(nothing).drop(IN_RACK)
+    told = figures.join(F.broadcast(forecasts), on=list(KEYS), how="left")
+    foretold = F.coalesce(F.col("is_foretold"), F.lit(col=False))
+    size = F.coalesce("size_bytes", F.lit(0))
     return (
-        figures.withColumn("free_bytes", free)
-        .drop("usable_bytes")
-        .withColumn("days_until_full", F.when(F.col("growth_bytes_per_day") > 0, F.round(days, 1)))
-        .withColumn("days_until_full", _first_full())
-        .drop(IN_RACK)
+        told.withColumn(FORECAST[0], F.when(foretold, F.col(FORECAST[0])).otherwise(days))
+        .withColumns({name: _first_full(name) for name in FORECAST[:3]})
+        .withColumns({name: F.when(F.col(name) + size < 0, 0).otherwise(F.col(name) + size) for name in FORECAST[3:]})
+        .drop(IN_RACK, "is_foretold")
     )
 
 
-def _first_full() -> Column:
+def _kind(name: str) -> str:
+    return "double" if name in FORECAST[:3] else "long"
+
+
+def _first_full(name: str) -> Column:
     """Return the days until the first of its log dirs is full, or a whole broker where its log dirs tell nothing.
 
     What all of its disks have free would last longer than the fullest of them.
     """
-    level, days = F.col("level"), F.col("days_until_full")
+    level, days = F.col("level"), F.col(name)
     is_disk = level.isin(Level.LOG_DIR.value, Level.BROKER.value)
     within = {Level.BROKER: ("broker",), Level.RACK: (IN_RACK,), Level.CLUSTER: ()}
     first = days

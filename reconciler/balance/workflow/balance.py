@@ -87,6 +87,7 @@ def _task(
 ) -> "tuple[BalanceTask, tuple[Problem, ...]]":
     """Return what Spark is to do, and what there is to tell of what was measured."""
     from reconciler.balance.files.assignment_table import Weighed, broker_table, partition_table, place_table
+    from reconciler.balance.files.retention_table import retention_table
     from reconciler.balance.spark.balance_job import BalanceTask
 
     measured, told = _measured(job, loads, observed)
@@ -95,6 +96,7 @@ def _task(
         places=place_table(sides),
         brokers=broker_table(sides, {one.name: Weighed(one.capacities, one.weights, one.foreign) for one in observed}),
         measured=measured,
+        retention=retention_table(sides),
         out=Path(out) if out is not None else None,
         has_plan=any(one.plan is not None for one in observed),
         has_all_sizes=all(
