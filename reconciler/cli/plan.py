@@ -1,16 +1,20 @@
 """Declares `reconciler plan`: makes the plan, shows and saves it."""
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.balance.cli.fail_on import fail_on
 from reconciler.command.exits import Exit
 from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell
 from reconciler.command.values import BUDGET, STATISTIC_HELP, STATISTICS
 from reconciler.command.verbs import option, verb
 from reconciler.files.json_text import collector_paused
+from reconciler.model.gates import COVERAGE, LEAST_COVERAGE, Gate
 from reconciler.model.loads import Statistic
+from reconciler.model.problem import Problem
 
 if TYPE_CHECKING:
     from reconciler.model.budget import Budget
@@ -19,6 +23,11 @@ if TYPE_CHECKING:
 WHAT_IF_HELP = (
     "Plan for a state that is supposed: drain=ID, add=ID@RACK, fail-rack=RACK, replicationFactor=TOPIC:N, "
     "partitions=TOPIC:N, several with commas between. Such a plan is never applied."
+)
+
+FAIL_ON_HELP = (
+    "With --loads: refuse those that are worth less (exit 3): coverage<50%, age>2d, or a rule that samples broke, by "
+    "its name. Where coverage is not named: coverage<75%."
 )
 
 BUDGET_HELP = (
@@ -43,8 +52,9 @@ BUDGET_HELP = (
 @option("--out", metavar="FILE", help="Save the plan there, for show and apply.")
 @option("--only", metavar="PATTERN", multiple=True, help="Only topics with such names.")
 @option("--what-if", metavar="WHAT,...", multiple=True, help=WHAT_IF_HELP)
-@option("--loads", metavar="DIR", help="Measured loads, for a balance of disks and network.")
+@option("--loads", metavar="DIR", help="Folder or URI of measured loads, for a balance of disks and network.")
 @option("--statistic", type=STATISTICS, default="peak", show_default=True, help=STATISTIC_HELP)
+@fail_on(FAIL_ON_HELP)
 @option("--budget", metavar="BYTES|TIME", type=BUDGET, help=BUDGET_HELP)
 @option("--windows", metavar="N", type=click.IntRange(1), help="Tell the throttle at which N windows would do.")
 @option(
@@ -64,6 +74,7 @@ def command(
     *,
     loads: str | None,
     statistic: str,
+    fail_on: tuple[Gate, ...],
     budget: "Budget | None",
     windows: int | None,
     is_curve_asked: bool,
@@ -71,7 +82,7 @@ def command(
 ) -> int:
     """Make the plan with the least movement that keeps every rule. Nothing in the cluster is changed."""
     if is_curve_asked:
-        if out is not None or what_if or loads is not None or budget or windows or detailed_exitcode:
+        if out is not None or what_if or loads is not None or fail_on or budget or windows or detailed_exitcode:
             raise click.UsageError("--curve shows many plans and makes none: of the other options it takes --only.")
         return _curve(asked, only)
     from reconciler.balance.policies.asking import open_judge
@@ -80,7 +91,12 @@ def command(
     from reconciler.groups.simulate.growth import growth_warnings
     from reconciler.workflow.plan import LoadsAt, make_plan
 
-    at = LoadsAt(loads, Statistic(statistic)) if loads is not None else None
+    if fail_on and loads is None:
+        raise click.UsageError("--fail-on is about measured loads, so it needs --loads.")
+    at = None
+    if loads is not None:
+        gates = fail_on if any(gate.name == COVERAGE for gate in fail_on) else (LEAST_COVERAGE, *fail_on)
+        at = LoadsAt(loads, Statistic(statistic), gates, datetime.now(UTC), _tell_warning)
     if what_if:
         made = _supposed(asked, only, what_if, at, budget)
     else:
@@ -107,6 +123,12 @@ def command(
     told = made.plan.budgeted
     is_as_declared = made.plan.is_empty and not made.plan.drift and (told is None or told.is_whole)
     return Exit.CHANGES if detailed_exitcode and not is_as_declared else Exit.DONE
+
+
+def _tell_warning(problem: Problem) -> None:
+    from reconciler.render.as_text import problem_line
+
+    tell(problem_line(problem), "auto")
 
 
 def _tell_windows(made: "Planned", asked: int | None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.command.terminal import tell, without_secrets
+from reconciler.model.gates import GateFailed
 from reconciler.model.problem import (
     InvalidInput,
     PlacementInfeasible,
@@ -141,7 +142,7 @@ def of_a_path(error: Exception) -> ReconcilerError | None:
 
 def problems_of(error: ReconcilerError) -> tuple[Problem, ...]:
     """Return the problems that an error carries."""
-    return error.problems if isinstance(error, InvalidInput | PlacementInfeasible) else ()
+    return error.problems if isinstance(error, InvalidInput | PlacementInfeasible | GateFailed) else ()
 
 
 def remedies_of(error: ReconcilerError) -> tuple[Remedy, ...]:

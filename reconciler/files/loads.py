@@ -1,16 +1,23 @@
-"""Reads measured loads of partitions without Spark: a folder of Parquet, as `loads` writes it."""
+"""Reads measured loads of partitions without Spark: a folder of Parquet, here or at a URI, as `loads` writes it."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from reconciler.files.places import MARK_FILE, MARK_FOLDER, as_local, file_system, is_uri, may_be_table
+from reconciler.model.gates import Seen
 from reconciler.model.loads import Loads, PartitionLoad, Statistic
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 
 MOST_PROBLEMS = 20
+A_TABLE, NO_COLUMNS, TWICE, MEANINGLESS = "KR283", "KR152", "KR154", "KR155"
+REPORT = "_report.json"
+"""The report that `loads` writes beside its result."""
 LOAD_COLUMNS: Mapping[str, str] = {
     "cluster": "string",
     "topic": "string",
@@ -26,6 +33,8 @@ LOAD_COLUMNS: Mapping[str, str] = {
 }
 """The columns that `loads` writes, with their Arrow types."""
 _SUFFIX = {Statistic.PEAK: "peak", Statistic.AVERAGE: "avg"}
+AMOUNTS = ("bytes_in_peak", "bytes_out_peak", "size_bytes")
+"""The loads that every balance needs."""
 
 
 class LoadsUnreadable(ReconcilerError):
@@ -54,13 +63,45 @@ def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK)
     found: dict[TopicPartition, PartitionLoad] = {}
     for key, load in _rows(folder, columns, statistic, problems):
         if key in found:
-            problems.append(Problem("KR154", f"--loads {folder}: {key} of cluster {cluster} stands there twice"))
+            problems.append(Problem(TWICE, f"--loads {folder}: {key} of cluster {cluster} stands there twice"))
         found[key] = load
     if problems:
         more = len(problems) - MOST_PROBLEMS
-        tail = [Problem("KR155", f"--loads {folder}: {more} more rows are wrong")] if more > 0 else []
+        tail = [Problem(MEANINGLESS, f"--loads {folder}: {more} more rows are wrong")] if more > 0 else []
         raise InvalidInput([*problems[:MOST_PROBLEMS], *tail])
     return Loads(dict(sorted(found.items())), statistic, folder)
+
+
+def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:
+    """Return what the loads of that cluster are worth: its partitions' mean coverage, and what the report tells.
+
+    None is what is not told: loads that another system wrote have no report, and perhaps no coverage.
+    """
+    from pyarrow import compute
+
+    dataset = _dataset(folder)
+    coverage = None
+    if "coverage" in dataset.schema.names:
+        with _readable(folder):
+            held = dataset.to_table(columns=["coverage"], filter=compute.field("cluster") == cluster)
+            mean = compute.mean(held.column("coverage")).as_py()
+            # A mean of doubles may be a last digit below what each of them is.
+            coverage = None if mean is None else round(mean, 9)
+    told = _reported(folder, cluster)
+    last = told.get("lastBucket")
+    age = (now - datetime.fromisoformat(last)).total_seconds() if isinstance(last, str) else None
+    return Seen(cluster, coverage, age, told.get("samples") or 0, told.get("defects"))
+
+
+def _reported(folder: str, cluster: str) -> Mapping[str, Any]:
+    """Return what the report beside the loads tells of the cluster; nothing where there is none that can be read."""
+    system, path = _place(folder)
+    try:
+        with system.open_input_stream(f"{path}/{REPORT}") as file:
+            document = json.loads(file.read())
+        return next(each for each in document["clusters"] if each["cluster"] == cluster)
+    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        return {}
 
 
 def loads_table(folder: str | None, cluster: str) -> Any:
@@ -93,10 +134,10 @@ def _table(folder: str, cluster: str, statistic: Statistic) -> Any:
     if missing:
         has = ", ".join(dataset.schema.names)
         message = f"--loads {folder} lacks the columns {', '.join(missing)} (it has {has})"
-        raise LoadsUnreadable(message, code="KR152")
+        raise LoadsUnreadable(message, code=NO_COLUMNS)
     wrong = list(_wrong_types(dataset.schema, wanted))
     if wrong:
-        raise LoadsUnreadable(f"--loads {folder}: " + "; ".join(wrong), code="KR152")
+        raise LoadsUnreadable(f"--loads {folder}: " + "; ".join(wrong), code=NO_COLUMNS)
     with _readable(folder):
         return dataset.to_table(columns=wanted, filter=compute.field("cluster") == cluster)
 
@@ -114,18 +155,61 @@ def _readable(folder: str, how: str = "") -> Iterator[None]:
 
 def _dataset(folder: str) -> Any:
     try:
-        from pyarrow import dataset
+        from pyarrow import dataset, fs
     except ImportError:
         raise LoadsUnreadable("--loads needs pyarrow: pip install 'kafka-reconciler[loads]'", code="KR151") from None
-    if Path(folder).exists() and not (Path(folder).is_dir() or Path(folder).is_file()):
+    with _readable(folder):
+        system, path = _place(folder)
+        kind = system.get_file_info(path).type
+    if kind == fs.FileType.Unknown:
         raise LoadsUnreadable(f"--loads {folder} is neither a folder nor a file; name a folder of Parquet")
-    if not Path(folder).exists():
-        raise LoadsUnreadable(f"--loads {folder}: there is no such folder; name one of Parquet with a row a partition")
+    if kind == fs.FileType.NotFound:
+        table = "; tables of a catalogue are read by balance alone" if may_be_table(folder) else ""
+        message = f"--loads {folder}: there is no such folder; name one of Parquet with a row a partition{table}"
+        raise LoadsUnreadable(message)
     with _readable(folder, " as Parquet"):
-        found = dataset.dataset(folder, format="parquet", partitioning="hive")
+        _refuse_tables(folder, system, path)
+        files = _files_of(system, path) if kind == fs.FileType.Directory else None
+        found = dataset.dataset(
+            path if files is None else files, filesystem=system, format="parquet", partitioning="hive"
+        )
     if not found.files:
         raise LoadsUnreadable(f"--loads {folder} holds no Parquet file; name a folder with a row a partition")
     return found
+
+
+def _place(folder: str) -> tuple[Any, str]:
+    """Return the file system of a path or a URI, and the path in it."""
+    from pyarrow import fs
+
+    local = as_local(folder)
+    return file_system(local) if is_uri(local) else (fs.LocalFileSystem(), str(Path(local).absolute()))
+
+
+def _files_of(system: Any, folder: str) -> list[str] | None:
+    """Return the files that a result at an object store names as its own; None where it names none."""
+    mark = f"{folder}/{MARK_FOLDER}/{MARK_FILE}"
+    if not system.get_file_info(mark).is_file:
+        return None
+    with system.open_input_stream(mark) as file:
+        return [f"{folder}/{name}" for name in json.loads(file.read())["files"]]
+
+
+def _refuse_tables(folder: str, system: Any, path: str) -> None:
+    """Refuse a table whose files hold removed rows too: only its own reader knows which count."""
+    from pyarrow import fs
+
+    def holds(name: str, suffix: str) -> bool:
+        inside = system.get_file_info(fs.FileSelector(f"{path}/{name}", allow_not_found=True))
+        return any(file.base_name.endswith(suffix) for file in inside)
+
+    is_delta = holds("_delta_log", "")
+    if is_delta or holds("metadata", ".metadata.json"):
+        raise LoadsUnreadable(
+            f"--loads {folder} is {'a Delta' if is_delta else 'an Iceberg'} table, which only Spark reads: give loads "
+            "a folder or a URI of its own to write to, or ask balance",
+            code=A_TABLE,
+        )
 
 
 def _amounts(statistic: Statistic) -> tuple[str, ...]:
@@ -172,7 +256,7 @@ def _rows(
         else:
             yield TopicPartition(topic, partition), PartitionLoad(*map(_whole, amounts))
             continue
-        problems.append(Problem("KR155", f"--loads {folder}: {message}"))
+        problems.append(Problem(MEANINGLESS, f"--loads {folder}: {message}"))
 
 
 def _is_amount(value: float | None) -> bool:

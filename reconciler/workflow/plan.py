@@ -6,6 +6,7 @@ says to topic changes.
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
 from reconciler.model.disk_space import NO_SPACE, Space
+from reconciler.model.gates import COVERAGE, UNTOLD, Gate, GateFailed, Seen, failures
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import (
@@ -95,18 +97,44 @@ class Planned:
     """How many windows it needs, and the throttle for so many; None: the throttle for one less."""
 
 
+_ADVICE = "measure longer, look at what the report of loads found, or say with --fail-on what is enough"
+
+
 @dataclass(frozen=True, slots=True)
 class LoadsAt:
     """The folder that measured loads are read from, and which figure of a rate counts."""
 
     folder: str
     statistic: Statistic = Statistic.PEAK
+    gates: tuple[Gate, ...] = ()
+    """What the loads must be worth; none for plans that were made before."""
+    now: datetime | None = None
+    """What the age of loads is counted from, where there are gates."""
+    tell: Callable[[Problem], None] | None = None
+    """Is told what cannot be held against a gate."""
 
     def read(self, inputs: Inputs) -> Loads:
-        """Return the loads of the cluster that is meant."""
-        from reconciler.files.loads import read_loads
+        """Return the loads of the cluster that is meant; raises GateFailed where they are worth less than is asked."""
+        from reconciler.files.loads import read_loads, seen_of_loads
 
-        return read_loads(self.folder, cluster_name(inputs), self.statistic)
+        cluster = cluster_name(inputs)
+        loads = read_loads(self.folder, cluster, self.statistic)
+        if self.gates and self.now is not None:
+            self._hold(seen_of_loads(self.folder, cluster, self.now))
+        return loads
+
+    def _hold(self, seen: Seen) -> None:
+        gates = self.gates
+        if seen.coverage is None:
+            gates = tuple(gate for gate in gates if gate.name != COVERAGE)
+            if self.tell is not None and gates != self.gates:
+                message = (
+                    f"--loads {self.folder} does not tell the coverage of {seen.name}: nobody knows what is missing"
+                )
+                self.tell(Problem(UNTOLD, message, severity=Severity.WARNING))
+        problems = tuple(failures(gates, seen, but=f"no plan is made by --loads {self.folder}", advice=_ADVICE))
+        if problems:
+            raise GateFailed(problems)
 
 
 @dataclass(frozen=True, slots=True)

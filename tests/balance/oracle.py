@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from helpers.samples.hole_oracle import expected_fills, whole
+
 from reconciler.model.cluster import Cluster
 
 Name = tuple[object, ...]
 CLUSTER: Name = ("cluster",)
+SECONDS = 60
 
 
 class Sample(NamedTuple):
@@ -93,6 +96,45 @@ def sums(cluster: Cluster, samples: Sequence[Sample], way: str) -> Mapping[Name,
                 for name in replica.names:
                     found[name][sample.bucket].append(value)
     return {name: {bucket: _total(values) for bucket, values in told.items()} for name, told in found.items()}
+
+
+def filled(cluster: Cluster, samples: Sequence[Sample]) -> list[Sample]:
+    """Return the samples of the cluster's partitions, and what is to be put in where a rate is missing."""
+    found = {(one.topic, one.partition, one.bucket): one for one in samples}
+    known = {replica.key for replica in replicas_of(cluster)}
+    series: dict[tuple[str, str, int, str], dict[int, int]] = defaultdict(dict)
+    for one in samples:
+        for rate in ("bytes_in", "bytes_out"):
+            value = getattr(one, rate)
+            if (one.topic, one.partition) in known and value is not None:
+                series["", one.topic, one.partition, rate][one.bucket * SECONDS] = whole(value * 1000)
+    for (_, topic, partition), made in expected_fills(series).rates.items():
+        for start, rates in made.items():
+            key = (topic, partition, start // SECONDS)
+            seen = found.get(key, Sample(*key, None, None, None))
+            bytes_in, bytes_out = (
+                rates[rate] / 1000 if rate in rates else known
+                for rate, known in (("bytes_in", seen.bytes_in), ("bytes_out", seen.bytes_out))
+            )
+            found[key] = seen._replace(bytes_in=bytes_in, bytes_out=bytes_out)
+    return list(found.values())
+
+
+def averages(cluster: Cluster, samples: Sequence[Sample], way: str) -> Mapping[Name, float]:
+    """Return, by name, the sum of what its replicas carry on average, each rate over what was seen of it."""
+    seen: defaultdict[tuple[str, int], list[Sample]] = defaultdict(list)
+    for sample in samples:
+        seen[sample.topic, sample.partition].append(sample)
+    means = [
+        Sample(*key, 0, _mean(one.bytes_in for one in told), _mean(one.bytes_out for one in told), None)
+        for key, told in seen.items()
+    ]
+    return {name: of_bucket[0] for name, of_bucket in sums(cluster, means, way).items()}
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return _total(known) / len(known) if known else None
 
 
 def growths(cluster: Cluster, samples: Sequence[Sample], a_day: float) -> Mapping[Name, tuple[float, float]]:

@@ -67,6 +67,7 @@ def lake() -> Lake:
     made.add("doubled", once, [_doubled(sample) for sample in samples])
     made.add("sums", *_two_partitions_in_turn())
     made.add("growth", *_growing())
+    made.add("holed", *_a_hundred_each_of_which_one_is_hardly_seen())
     return made
 
 
@@ -112,6 +113,13 @@ def _two_partitions_in_turn() -> tuple[Cluster, list[Sample]]:
         Sample("orders", 1, 1, 10.0, 10.0, 5),
     ]
     return cluster, samples
+
+
+def _a_hundred_each_of_which_one_is_hardly_seen() -> tuple[Cluster, list[Sample]]:
+    """Return a broker that takes in 100 with each of its partitions, of which one is seen in one bucket of ten."""
+    cluster = small_cluster("orders-0: 1 leader 1 size 5", "orders-1: 1 leader 1 size 5", brokers=(1,))
+    samples = [Sample("orders", 0, bucket, 100.0, 50.0, 5) for bucket in range(10)]
+    return cluster, [*samples, Sample("orders", 1, 3, 100.0, 50.0, 5)]
 
 
 def _growing() -> tuple[Cluster, list[Sample], Cluster]:
@@ -215,12 +223,13 @@ def _disk(cluster: Cluster, key: Name, side: str) -> tuple[int | None, ...]:
 
 def _check_rates(rows: Rows, side: str, name: str, cluster: Cluster, told: tuple[list[Sample], Cluster]) -> None:
     samples, of_peak = told
-    peak = oracle.busiest(of_peak, samples)
+    filled = oracle.filled(cluster, samples)
+    peak = oracle.busiest(of_peak, filled)
     known = {replica.key for replica in oracle.replicas_of(of_peak)}
     seen = [sample.bucket for sample in samples if (sample.topic, sample.partition) in known]
     expected = max(seen) - min(seen) + 1
     for way, of in (("in", "replicas"), ("out", "leaders")):
-        sums = oracle.sums(cluster, samples, way)
+        sums, averages = oracle.sums(cluster, filled, way), oracle.averages(cluster, samples, way)
         for (row_side, row_name, key), row in rows.items():
             if (row_side, row_name) != (side, name):
                 continue
@@ -230,7 +239,8 @@ def _check_rates(rows: Rows, side: str, name: str, cluster: Cluster, told: tuple
                 assert (row[f"{way}_average"] == 0.0) == (row[of] == 0)
                 continue
             each = list(values.values())
-            assert row[f"{way}_average"] == pytest.approx(sum(each) / len(each), rel=1e-9, abs=6e-4)
+            # Each partition's average is rounded to a thousandth.
+            assert row[f"{way}_average"] == pytest.approx(averages[key], rel=1e-9, abs=0.02)
             assert row[f"{way}_maximum"] == pytest.approx(max(each), rel=1e-9)
             assert row[f"{way}_p95"] == pytest.approx(oracle.percentile(each, 0.95), rel=1e-9, abs=6e-4)
             assert row[f"{way}_peak"] == (pytest.approx(values[peak], rel=1e-9) if peak in values else None)
@@ -316,6 +326,12 @@ def test_a_percentile_of_a_broker_is_of_its_sum_in_each_bucket(weighed: Weighed)
     row = weighed.rows["before", "sums", ("broker", 1)]
     assert (row.in_maximum, row.in_p95, row.in_average, row.in_peak) == (10, 10, 10, 10)
     assert (row.out_maximum, row.out_p95, row.out_average, row.out_peak) == (10, 10, 10, 10)
+
+
+def test_a_gap_is_no_zero(weighed: Weighed) -> None:
+    row = weighed.rows["before", "holed", ("broker", 1)]
+    assert (row.in_maximum, row.in_p95, row.in_average, row.in_peak, row.in_coverage) == (200, 200, 200, 200, 0.55)
+    assert (row.out_maximum, row.out_p95, row.out_average, row.out_peak) == (100, 100, 100, 100)
 
 
 def test_the_order_of_rows_does_not_show(spark: "SparkSession", lake: Lake, weighed: Weighed) -> None:

@@ -30,7 +30,7 @@ COLUMNS = [
 
 def _run(spark: "SparkSession", out: Path, *paths: Path, bucket: int = 60) -> LoadReport:
     files = find_sample_files(map(str, paths)).files
-    return run_loads(spark, SampleTask(files, bucket, NOW), out, document)
+    return run_loads(spark, SampleTask(files, bucket, NOW), str(out), document)
 
 
 def _rows(out: Path) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ def _run(
     from pyarrow import parquet
 
     task = SampleTask(find_sample_files(map(str, paths)).files, MINUTE, NOW, cluster, state)
-    report = run_loads(spark, task, out, document)
+    report = run_loads(spark, task, str(out), document)
     return report, {(row["topic"], row["partition"]): row for row in parquet.read_table(out).to_pylist()}
 
 

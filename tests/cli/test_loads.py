@@ -40,6 +40,8 @@ def test_wrong_usage_and_wrong_files_are_told_before_spark_is_started(reconciler
     out = str(tmp_path / "out")
     assert reconciler("loads", "--out", out).code == 64
     assert reconciler("loads", "--samples", _csv(tmp_path), "--out", out, "--bucket", "60").code == 64
+    gate = reconciler("loads", "--samples", _csv(tmp_path), "--out", out, "--fail-on", "coverge<95%")
+    assert (gate.code, "there is no figure coverge: did you mean coverage?" in gate.err) == (64, True)
     missing = reconciler("loads", "--samples", str(tmp_path / "none"), "--out", out)
     assert missing.code == 1
     assert "no such file or folder" in missing.err
@@ -68,13 +70,11 @@ def test_a_setting_of_sparks_is_refused_where_figures_depend_on_it_and_no_value_
     assert without_secrets("it was s3crets-3cret.") == "it was ***."
 
 
-@pytest.mark.parametrize("out", ["s3a://lake/loads", "file:///tmp/a%20b", "hdfs:/loads", "file:/tmp/loads"])
-def test_a_uri_is_no_folder_to_write_to(reconciler: Program, tmp_path: Path, out: str) -> None:
-    for verb in (("loads", "--samples", _csv(tmp_path)), ("collect", "--bootstrap-server", "localhost:1")):
-        ended = reconciler(*verb, "--out", out)
-        assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
-        assert f"error: {out}: is a URI, and results are written to a folder of this machine" in ended.err
-    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+@pytest.mark.parametrize("out", ["s3a://lake/samples", "file:///tmp/a%20b", "hdfs:/samples"])
+def test_a_uri_is_no_folder_to_collect_in(reconciler: Program, out: str) -> None:
+    ended = reconciler("collect", "--bootstrap-server", "localhost:1", "--out", out)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+    assert f"error: {out}: is a URI, and samples are collected in a folder of this machine" in ended.err
 
 
 @pytest.mark.parametrize("remote", [None, "sc://spark-1:15002/;token=secret"])
@@ -101,7 +101,7 @@ def test_the_report_names_each_broken_rule_and_says_all_only_where_it_is_all() -
     assert load_report_lines(LoadReport(60, (one,), ("a: not used",))) == [
         "note: a: not used",
         "c: 2 partitions, 9 samples from 2026-01-01T00:00:00Z to 2026-01-01T00:05:00Z, coverage 99.9%, no rate known",
-        "  gap: 3 time buckets of partitions without a sample: not filled, coverage falls",
+        "  gap: 3 time buckets of partitions without a sample: coverage falls, averages leave them out",
     ]
 
 
@@ -133,9 +133,15 @@ def test_the_program_makes_loads_that_plan_reads_and_an_older_result_makes_way(
     out.mkdir()
     for older in ("_report.json", "part-old.parquet"):
         (out / older).touch()
-    given = ("--samples", str(samples), samples.as_uri(), "--cluster", "demo")
-    made = reconciler("loads", *given, "--out", str(out), "-o", "json")
-    assert made.code == 0, made.err
+    again = tmp_path / "again.parquet"
+    again.write_bytes(samples.read_bytes())
+    given = ("--samples", str(samples), samples.as_uri(), again.as_uri(), "--cluster", "demo")
+    gates = ("--fail-on", "coverage<100%", "--fail-on", "late>0", "--fail-on", "duplicate>99%")
+    made = reconciler("loads", *given, "--out", str(out), "-o", "json", *gates)
+    assert made.code == 3, made.err
+    (failed,) = (line for line in made.err.splitlines() if line.startswith("error"))
+    assert failed.startswith(f"error: demo: duplicate is 100%, above 99%: {out} is written all the same; look at the ")
+    assert failed.endswith("measure longer, or lower the gate (KR268)")
     assert json.loads(made.out)["clusters"][0]["defects"].keys() == {rule.value for rule in Rule}
     assert "demo: " in made.err
     assert f"duplicate: {len(rows)} samples" in made.err
@@ -143,8 +149,14 @@ def test_the_program_makes_loads_that_plan_reads_and_an_older_result_makes_way(
     plan = reconciler("-C", str(tmp_path / "ds"), "plan", "--cluster", "demo", "--loads", str(out))
     assert plan.code == 0, plan.err
     nothing = write_parquet(tmp_path / "none.parquet", [Row(None, "demo", "t", 0)])
-    failed = reconciler("loads", "--samples", str(nothing), "--out", str(out))
-    assert failed.code == 1
-    assert "no sample counts" in failed.err
+    none = reconciler("loads", "--samples", str(nothing), "--out", str(out))
+    assert none.code == 1
+    assert "no sample counts" in none.err
     assert parquet.read_table(out).num_rows == len(rows) // 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ds", "in.parquet", "loads", "none.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "again.parquet",
+        "ds",
+        "in.parquet",
+        "loads",
+        "none.parquet",
+    ]

@@ -58,6 +58,54 @@ def test_network_without_loads_is_refused_with_its_line_and_disk_alone_needs_non
     assert reconciler(*files).code == 0
 
 
+def _with_coverage(tmp_path: Path, coverage: float | None) -> None:
+    """Let the loads say so of every partition, or nothing; and that their last time bucket is long ago."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    (file,) = (tmp_path / "loads").glob("*.parquet")
+    table = parquet.read_table(file)
+    kept = table.drop_columns([name for name in table.column_names if name == "coverage"])
+    told = kept if coverage is None else kept.append_column("coverage", pa.array([coverage] * len(kept)))
+    parquet.write_table(told, file)
+    cluster = {"cluster": A_DRIFT.name, "lastBucket": "2026-03-29T00:00:00Z", "samples": 100, "defects": {"late": 3}}
+    (tmp_path / "loads" / "_report.json").write_text(json.dumps({"clusters": [cluster]}), encoding="utf-8")
+
+
+def test_loads_of_which_too_little_was_seen_are_refused_unless_that_is_enough(
+    reconciler: Program, files: Files, tmp_path: Path
+) -> None:
+    _with_coverage(tmp_path, 0.7)
+    told = f"{A_DRIFT.name}: coverage is 70%, below 75%: no plan is made by --loads loads; "
+    advice = "measure longer, look at what the report of loads found, or say with --fail-on what is enough"
+    refused = reconciler(*files, "--loads", "loads", "--out", "plan.json")
+    assert (refused.code, refused.err) == (3, f"error: {told}{advice} (KR269)\n")
+    assert not (tmp_path / "plan.json").exists()
+    assert reconciler(*files, "--loads", "loads", "--fail-on", "coverage<50%").code == 0
+    many = ("coverage<80%", "age>1d", "late>2%", "late>3")
+    each = reconciler(*files, "--loads", "loads", *(word for gate in many for word in ("--fail-on", gate)))
+    lines = each.err.splitlines()
+    assert (each.code, [line.rpartition(" ")[2] for line in lines]) == (3, ["(KR268)"] * 3)
+    assert [figure in line for figure, line in zip(("below 80%", "age is", "late is 3%"), lines, strict=True)] == [
+        True
+    ] * 3
+
+
+def test_loads_that_tell_no_coverage_are_planned_by_with_a_warning_and_what_is_not_known_passes_no_gate(
+    reconciler: Program, files: Files, tmp_path: Path
+) -> None:
+    _with_coverage(tmp_path, None)
+    told = f"warning: --loads loads does not tell the coverage of {A_DRIFT.name}: nobody knows what is missing (KR270)"
+    ended = reconciler(*files, "--loads", "loads")
+    assert (ended.code, told in ended.err) == (0, True)
+    (tmp_path / "loads" / "_report.json").unlink()
+    unknown = reconciler(*files, "--loads", "loads", "--fail-on", "age>2h")
+    assert (unknown.code, "age is not known" in unknown.err, "(KR277)" in unknown.err) == (3, True, True)
+    wrong = reconciler(*files, "--loads", "loads", "--fail-on", "coverage>50%")
+    assert (wrong.code, "did you mean coverage<50%?" in wrong.err) == (64, True)
+    assert reconciler(*files, "--fail-on", "age>2h").code == 64
+
+
 def test_even_disks_are_refused_when_files_are_checked(reconciler: Program, files: Files, tmp_path: Path) -> None:
     _with_balance(tmp_path, "{disk: even}")
     ended = reconciler(*files[:2], "validate")

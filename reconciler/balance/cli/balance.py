@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.balance.cli.fail_on import FAIL_ON_HELP, fail_on, tell_failures
 from reconciler.balance.cli.spark_job import spark_job
-from reconciler.command.exits import Exit
 from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell, write
 from reconciler.command.values import RATE, SHARE
 from reconciler.command.verbs import option, verb
+from reconciler.model.gates import Gate
 
 if TYPE_CHECKING:
     from reconciler.balance.model.balance_report import BalanceReport
@@ -42,13 +43,14 @@ HISTORY_HELP = (
         reconciler balance --samples /lake/samples --master spark://spark-1:7077 -o json
     """,
 )
-@option("--samples", metavar="PATH...", multiple=True, help="Files or folders, as loads reads.")
+@option("--samples", metavar="PATH...", multiple=True, help="Files, folders, URIs or tables, as loads reads.")
 @click.argument("more", metavar="", nargs=-1)
 @option("--loads", metavar="DIR", help="What loads wrote: averages and peaks, no percentiles.")
 @option("--plan", metavar="FILE", multiple=True, help=PLAN_HELP)
-@option("--out", metavar="DIR", help="Write the tables there too, as Parquet, all topics in.")
+@option("--out", metavar="DIR", help="Folder, URI or table to write the tables to, all topics in.")
 @option("--headroom", metavar="SHARE", type=SHARE, help=HEADROOM_HELP)
 @option("--network", metavar="RATE", type=RATE, help="With --headroom: what a broker's network carries each way.")
+@fail_on(FAIL_ON_HELP)
 @option("--history", "has_history", is_flag=True, help=HISTORY_HELP)
 @spark_job("Length of the time buckets in which loads are summed.")
 def command(
@@ -61,6 +63,7 @@ def command(
     headroom: float | None,
     network: int | None,
     has_history: bool,
+    fail_on: tuple[Gate, ...],
 ) -> int:
     """Show who carries what, with Spark: each broker, rack, log dir and topic, and how even the brokers are.
 
@@ -75,7 +78,7 @@ def command(
     if loads and has_history:
         raise click.UsageError("--history needs --samples: loads have no time in them.")
     from reconciler.balance.model.balance_report import Headroom
-    from reconciler.balance.workflow.balance import make_balance
+    from reconciler.balance.workflow.balance import failed_gates, make_balance
     from reconciler.command.progress import reading
     from reconciler.render.as_text import problems
 
@@ -97,7 +100,7 @@ def command(
         tell("\n".join(problems(warnings)), asked.color)
     if out is not None:
         tell(f"Wrote {out}.")
-    return Exit.DONE
+    return tell_failures(failed_gates(report, fail_on, job.now, loads))
 
 
 def _show(report: "BalanceReport", asked: Asked) -> None:

@@ -1,22 +1,21 @@
 """Replaces a result folder whole or not at all, and refuses one that another program wrote."""
 
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
+from reconciler.files.loads import REPORT
+from reconciler.files.places import as_local, is_uri
 from reconciler.files.raw import sync_folder
 from reconciler.model.problem import ReconcilerError
 
 NOT_OURS = "KR147"
 UNWRITTEN = "KR148"
 A_URI = "KR149"
-LOADS_REPORT, TABLES_MARK = "_report.json", "_balance"
+LOADS_REPORT, TABLES_MARK = REPORT, "_balance"
 """Files that say that `loads`, or `balance`, wrote the folder, so that its next run may replace it."""
-# Two slashes are usual, one is enough; a scheme of one letter would be a drive.
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 @contextmanager
@@ -41,10 +40,17 @@ def replaced_folder(out: Path, token: str) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
 
 
+def refuse_foreign_at(place: str, token: str) -> None:
+    """Do so for a path of this machine; what is at a URI or in a catalogue only Spark can tell."""
+    local = as_local(place)
+    if not is_uri(local):
+        refuse_foreign(Path(local), token)
+
+
 def refuse_uri(out: str) -> None:
     """Raise ReconcilerError for the URI of a file system: taken for a path, its scheme would name a folder here."""
-    if _URI.match(out):
-        message = f"{out}: is a URI, and results are written to a folder of this machine: name one by its path"
+    if is_uri(out):
+        message = f"{out}: is a URI, and samples are collected in a folder of this machine: name one by its path"
         raise ReconcilerError(message, code=A_URI)
 
 

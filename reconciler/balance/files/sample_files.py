@@ -1,6 +1,7 @@
 """Finds the files that a path of samples holds, and of what kind each is; tells every problem at once.
 
-Files are looked at here, and read by Spark.
+Files of this machine are looked at here, and read by Spark. What lies at a URI, and tables, only Spark can look at:
+`spark.places` does, and has the same checks made here.
 """
 
 import csv
@@ -12,8 +13,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from itertools import takewhile
 from pathlib import Path
 
+from reconciler.balance.files.table_folders import (
+    DELTA,
+    ICEBERG,
+    PART_OF_TABLE,
+    part_of_table,
+    table_above,
+    tables_below,
+)
+from reconciler.files.places import as_local, is_for_spark, is_uri
 from reconciler.model.problem import InvalidInput, Problem
 
 NO_FILE = "KR140"
@@ -77,7 +88,6 @@ _TIMES = ("timestamp", "string", "large_string", "int")
 _NUMBERS = ("int", "uint", "float", "double", "decimal32", "decimal64", "decimal128", "string", "large_string")
 _TEXTS = ("string", "large_string", "dictionary")
 _PATTERN = frozenset("*?[]{}\\")
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 class Kind(StrEnum):
@@ -88,9 +98,16 @@ class Kind(StrEnum):
     JSON_LINES = "json lines"
     PROMETHEUS = "Prometheus export"
     SNAPSHOT = "snapshot"
+    DELTA = DELTA
+    ICEBERG = ICEBERG
+    TABLE = "table"
+    """Of the session's catalogue."""
+    PLACE = "place"
+    """A URI or a name, at which nobody has looked yet."""
 
 
-_TABLES = (Kind.PARQUET, Kind.CSV, Kind.JSON_LINES)
+TABLES = (Kind.DELTA, Kind.ICEBERG, Kind.TABLE)
+_ROWS = (Kind.PARQUET, Kind.CSV, Kind.JSON_LINES, *TABLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +123,8 @@ class SampleFile:
     columns: tuple[tuple[str, str], ...] = ()
     root: str = ""
     folders: tuple[str, ...] = ()
+    is_pattern: bool = False
+    """Whether the path is a pattern of Hadoop's, and no name."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -114,13 +133,13 @@ class SampleFile:
 
     @property
     def is_uri(self) -> bool:
-        """Whether it is named by a URI, whose patterns are Hadoop's, and nobody has looked at it."""
-        return _URI.match(self.path) is not None
+        """Whether it is named by a URI."""
+        return is_uri(self.path)
 
     @property
     def may_stand_alone(self) -> bool:
         """Whether its samples may well have all their rates, so that none has to be made from growth."""
-        return self.kind in _TABLES and not self.has_replicas and (not self.columns or "bytes_in" in self.names)
+        return self.kind in _ROWS and not self.has_replicas and (not self.columns or "bytes_in" in self.names)
 
     @property
     def has_messages(self) -> bool:
@@ -141,7 +160,7 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-class _Wrong(ValueError):
+class Wrong(ValueError):
     """A file is not what it should be: a code and a sentence without the file's name."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -150,7 +169,7 @@ class _Wrong(ValueError):
 
 
 def find_sample_files(paths: Iterable[str]) -> Found:
-    """Return every file of samples at and below the paths; a URI is passed on by its name.
+    """Return every file of samples at and below the paths, patterns included; of a URI or a table, the place.
 
     Raises InvalidInput with one problem for each file that is missing, damaged, or has not the right columns.
     """
@@ -158,22 +177,63 @@ def find_sample_files(paths: Iterable[str]) -> Found:
     notes: list[str] = []
     problems: list[Problem] = []
     for given in paths:
-        if _URI.match(given):
-            files.setdefault(given, SampleFile(given, _kind_by_name(given) or Kind.PARQUET, root=given))
+        if _is_sparks_to_find(given):
+            files.setdefault(given, SampleFile(given, Kind.PLACE, root=given))
             continue
-        found, passed_over = _below(Path(given))
-        if not found:
-            problems.append(Problem(NO_FILE, _nothing_there(given)))
-        notes.extend(f"{path}: not a kind of file that holds samples; passed over" for path in passed_over)
-        for path in found:
-            try:
-                files.setdefault(str(path), _looked_at(path, Path(given).absolute()))
-            except _Wrong as wrong:
-                problems.append(Problem(wrong.code, f"{path}: {wrong}"))
+        for path in _matches(as_local(given)):
+            found = _at(path, _root(given, path), notes, problems)
+            files |= {file.path: file for file in found if file.path not in files}
     if problems:
         raise InvalidInput(problems)
-    notes.extend(_unused_columns(files.values()))
+    notes.extend(unused_columns(files.values()))
     return Found(tuple(files[path] for path in sorted(files)), tuple(notes))
+
+
+def _at(given: Path, root: Path, notes: list[str], problems: list[Problem]) -> list[SampleFile]:
+    """Return the files at and below a path, each Delta or Iceberg table as one; add to the notes and problems."""
+    found, passed_over = _below(given)
+    base = given.absolute()
+    tables = tables_below(base, found) if base.is_dir() else {}
+    if not found and not tables:
+        problems.append(Problem(NO_FILE, _nothing_there(str(given))))
+    elif (table := table_above(base)) is not None:
+        problems.append(Problem(PART_OF_TABLE, f"{given}: {part_of_table(str(table))}"))
+        return []
+
+    def of_no_table(paths: Iterable[Path]) -> list[Path]:
+        return [path for path in paths if tables.keys().isdisjoint(path.parents)]
+
+    notes.extend(f"{path}: not a kind of file that holds samples; passed over" for path in of_no_table(passed_over))
+    files = [SampleFile(str(table), Kind(name), root=str(table)) for table, name in tables.items()]
+    for path in of_no_table(found):
+        try:
+            files.append(_looked_at(path, root))
+        except Wrong as wrong:
+            problems.append(Problem(wrong.code, f"{path}: {wrong}"))
+    return files
+
+
+def _is_sparks_to_find(given: str) -> bool:
+    """Return whether only Spark can look there; a misspelt file is no table."""
+    return is_for_spark(given) and (is_uri(given) or kind_by_name(given) is None)
+
+
+def _matches(given: str) -> list[Path]:
+    """Return what a pattern matches; a name that is there is none, whatever stands in it."""
+    before = _before_pattern(given)
+    if Path(given).exists() or before == Path(given).absolute():
+        return [Path(given)]
+    pattern = Path(given).absolute().relative_to(before)
+    return sorted(before.glob(str(pattern))) or [Path(given)]
+
+
+def _root(given: str, path: Path) -> Path:
+    """Return below what folders `name=value` are columns: of a pattern, what stands before it."""
+    return path.absolute() if path == Path(as_local(given)) else _before_pattern(as_local(given))
+
+
+def _before_pattern(given: str) -> Path:
+    return Path(*takewhile(lambda part: not _PATTERN.intersection(part), Path(given).absolute().parts))
 
 
 def _below(given: Path) -> tuple[list[Path], list[Path]]:
@@ -186,8 +246,8 @@ def _below(given: Path) -> tuple[list[Path], list[Path]]:
         for path in sorted(base.rglob("*"))
         if path.is_file() and not any(part[0] in "._" for part in path.relative_to(base).parts)
     ]
-    wanted = [path for path in shown if _kind_by_name(path.name)]
-    return wanted, [path for path in shown if not _kind_by_name(path.name)]
+    wanted = [path for path in shown if kind_by_name(path.name)]
+    return wanted, [path for path in shown if not kind_by_name(path.name)]
 
 
 def _nothing_there(given: str) -> str:
@@ -196,7 +256,7 @@ def _nothing_there(given: str) -> str:
     return f"{given}: no such file or folder, so there are no samples to read; check the path"
 
 
-def _kind_by_name(name: str) -> Kind | None:
+def kind_by_name(name: str) -> Kind | None:
     """Return the kind that the name says; `.json` may be three of them."""
     plain = name.lower().removesuffix(".gz")
     if plain.endswith((".parquet", ".pq")):
@@ -207,44 +267,44 @@ def _kind_by_name(name: str) -> Kind | None:
 
 
 def _looked_at(path: Path, root: Path) -> SampleFile:
-    kind = _kind_by_name(path.name)
+    kind = kind_by_name(path.name)
     _refuse_names_of_sparks(path)
     if kind is None:
-        raise _Wrong(NOT_SAMPLES, "is not a .parquet, .csv, .jsonl or .json file, so its samples cannot be read")
+        raise Wrong(NOT_SAMPLES, "is not a .parquet, .csv, .jsonl or .json file, so its samples cannot be read")
     columns: Iterable[tuple[str, str]] = ()
     if kind is Kind.PARQUET:
         columns = _parquet_columns(path)
     elif kind is Kind.CSV:
-        columns = ((name, "string") for name in _csv_header(path))
+        columns = ((name, "string") for name in csv_header(_head(path)))
     else:
-        kind, columns = _json_kind(path)
+        kind, columns = json_kind(_head(path))
     base = root if root.is_dir() else root.parent
     folders = tuple(part.partition("=")[0] for part in path.relative_to(base).parts[:-1] if "=" in part)
     file = SampleFile(str(path), kind, tuple(columns), str(base), folders)
     if kind in {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES}:
-        _check_columns(file)
+        check_columns(file)
     return file
 
 
 def _refuse_names_of_sparks(path: Path) -> None:
     """Refuse what Spark would read something else for, or nothing at all."""
     if path.name[0] in "._":
-        raise _Wrong(NOT_SAMPLES, f"begins with {path.name[0]}, and Spark passes over such names: rename it")
+        raise Wrong(NOT_SAMPLES, f"begins with {path.name[0]}, and Spark passes over such names: rename it")
     if found := sorted(_PATTERN.intersection(str(path))):
-        raise _Wrong(NOT_SAMPLES, f"has {' '.join(found)} in its path, which is a pattern to Spark: rename it")
+        raise Wrong(NOT_SAMPLES, f"has {' '.join(found)} in its path, which is a pattern to Spark: rename it")
 
 
 def _parquet_columns(path: Path) -> list[tuple[str, str]]:
     try:
         from pyarrow import ArrowException, parquet
     except ModuleNotFoundError:
-        raise _Wrong(
+        raise Wrong(
             NOT_SAMPLES, "Parquet needs pyarrow, which is not installed: pip install 'kafka-reconciler[spark]'"
         ) from None
     try:
         schema = parquet.read_schema(path)
     except (ArrowException, OSError, ValueError) as error:
-        raise _Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {_first_line(error)}") from None
+        raise Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {_first_line(error)}") from None
     # A column in which nothing was ever known has no type: it is as if it were not there.
     columns = [(field.name, str(field.type)) for field in schema if str(field.type) != "null"]
     for name in (*COLUMNS, *REPLICA_ONLY):
@@ -252,11 +312,12 @@ def _parquet_columns(path: Path) -> list[tuple[str, str]]:
     return columns
 
 
-def _csv_header(path: Path) -> list[str]:
-    head = _head(path).decode("utf-8", "replace").removeprefix("\ufeff")
+def csv_header(head: str) -> list[str]:
+    """Return the columns that the first line of a CSV names; raise Wrong where it names none."""
+    head = head.removeprefix("\ufeff")
     header = [name.strip() for name in next(csv.reader(io.StringIO(head)), [])]
     if not header:
-        raise _Wrong(DAMAGED, f"is empty; its first line must name the columns, such as {','.join(COLUMNS)}")
+        raise Wrong(DAMAGED, f"is empty; its first line must name the columns, such as {','.join(COLUMNS)}")
     for name in (*COLUMNS, *REPLICA_ONLY):
         _refuse_twice(name, [found for found in header if found == name])
     return header
@@ -265,12 +326,12 @@ def _csv_header(path: Path) -> list[str]:
 def _refuse_twice(name: str, spelt: list[str]) -> None:
     if len(spelt) > 1:
         others = f", as {' and as '.join(spelt)}: Spark takes them for one" if len(set(spelt)) > 1 else ""
-        raise _Wrong(WRONG_COLUMNS, f"names the column {name} twice{others}")
+        raise Wrong(WRONG_COLUMNS, f"names the column {name} twice{others}")
 
 
-def _json_kind(path: Path) -> tuple[Kind, list[tuple[str, str]]]:
+def json_kind(head: str) -> tuple[Kind, list[tuple[str, str]]]:
     """Tell lines of samples, a Prometheus answer and a snapshot apart by what they begin with."""
-    head = _head(path).decode("utf-8", "replace").removeprefix("\ufeff").lstrip()
+    head = head.removeprefix("\ufeff").lstrip()
     first = head.partition("\n")[0]
     try:
         line = json.loads(first)
@@ -283,44 +344,44 @@ def _json_kind(path: Path) -> tuple[Kind, list[tuple[str, str]]]:
         return Kind.PROMETHEUS, []
     if re.search(r'"(formatVersion|clusterId|brokers)"\s*:', head):
         return Kind.SNAPSHOT, []
-    raise _Wrong(NOT_SAMPLES, "is neither lines of JSON samples, nor a Prometheus range-query answer, nor a snapshot")
+    raise Wrong(NOT_SAMPLES, "is neither lines of JSON samples, nor a Prometheus range-query answer, nor a snapshot")
 
 
 def _refuse_other_answers(head: str) -> None:
     if re.search(r'"status"\s*:\s*"error"', head):
-        raise _Wrong(NOT_SAMPLES, "is an error that Prometheus answered, not data; ask it again")
+        raise Wrong(NOT_SAMPLES, "is an error that Prometheus answered, not data; ask it again")
     if re.search(r'"resultType"\s*:\s*"(vector|scalar|string)"', head):
-        raise _Wrong(NOT_SAMPLES, "is the answer to an instant query; ask for a range (/api/v1/query_range)")
+        raise Wrong(NOT_SAMPLES, "is the answer to an instant query; ask for a range (/api/v1/query_range)")
 
 
-def _head(path: Path) -> bytes:
+def _head(path: Path) -> str:
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            return file.read(_HEAD_BYTES)
+            return file.read(_HEAD_BYTES).decode("utf-8", "replace")
     except (OSError, EOFError, ValueError) as error:
-        raise _Wrong(DAMAGED, f"cannot be read: {_first_line(error)}") from None
+        raise Wrong(DAMAGED, f"cannot be read: {_first_line(error)}") from None
 
 
-def _check_columns(file: SampleFile) -> None:
+def check_columns(file: SampleFile) -> None:
     """Refuse a file whose needed columns are missing, misspelt or of a type that cannot be a time, text or number."""
     missing = [name for name in NEEDED if name not in file.names]
     for name in sorted(file.names - set(COLUMNS) - set(REPLICA_ONLY)):
         wanted = [each for each in COLUMNS if each not in file.names]
         meant = get_close_matches(name, wanted, n=1, cutoff=0.75)
         if meant:
-            raise _Wrong(WRONG_COLUMNS, f"has no column {meant[0]}, but {name}: did you mean {meant[0]}?")
+            raise Wrong(WRONG_COLUMNS, f"has no column {meant[0]}, but {name}: did you mean {meant[0]}?")
     if missing:
         has = ", ".join(sorted(file.names))
-        raise _Wrong(
+        raise Wrong(
             WRONG_COLUMNS,
             f"has no column {' and no column '.join(missing)}; samples need {', '.join(NEEDED)}; it has {has}",
         )
     for name, found in file.columns:
         expected = _expected(name)
         if expected and not found.startswith(expected[1]):
-            raise _Wrong(WRONG_COLUMNS, f"has the column {name} as {found}; it must be {expected[0]}")
+            raise Wrong(WRONG_COLUMNS, f"has the column {name} as {found}; it must be {expected[0]}")
         if name == "ts" and found.startswith("timestamp[ns"):
-            raise _Wrong(
+            raise Wrong(
                 WRONG_COLUMNS,
                 "has times in nanoseconds, which Spark does not read: write ts in microseconds "
                 "(pyarrow and pandas: coerce_timestamps='us')",
@@ -336,7 +397,8 @@ def _expected(name: str) -> tuple[str, tuple[str, ...]] | None:
     return (number, _NUMBERS) if name in {"partition", *MEASURES} else None
 
 
-def _unused_columns(files: Iterable[SampleFile]) -> list[str]:
+def unused_columns(files: Iterable[SampleFile]) -> list[str]:
+    """Return a note for each column that no sample has, by the first file that has it."""
     unused: dict[str, str] = {}
     for file in files:
         used = {*COLUMNS, *REPLICA_ONLY} if file.has_replicas else {*COLUMNS}

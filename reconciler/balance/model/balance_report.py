@@ -285,6 +285,8 @@ class BalanceReport:
         "held against what the figures come from: bytes and sizes, and offsets where a rate had to be made from them.",
     ] = field(default_factory=dict)
     warnings: Annotated[tuple[Problem, ...], HIDDEN] = ()
+    samples: Annotated[int, HIDDEN] = 0
+    """How many samples count, or time buckets of partitions where samples had to be put in order; 0 for loads."""
 
     @property
     def reported_warnings(

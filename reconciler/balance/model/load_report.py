@@ -23,6 +23,10 @@ class Rule(StrEnum):
     COUNTER_RESET = "counterReset"
     FALLEN_OFFSET = "fallenOffset"
     GAP = "gap"
+    FILLED_BY_HOUR = "filledByHour"
+    FILLED_BY_P95 = "filledByP95"
+    FILLED_BY_TOPIC = "filledByTopic"
+    NOT_FILLED = "notFilled"
     MISSING_PARTITION = "missingPartition"
     ESTIMATED = "estimated"
     NOT_SPLIT = "notSplit"
@@ -46,12 +50,22 @@ _TREATMENTS = {
     Rule.NOT_A_NUMBER: "samples with a rate that is NaN, infinite or above 1 TB a second: unknown",
     Rule.COUNTER_RESET: "counters that began anew: the rate is made of the new value alone",
     Rule.FALLEN_OFFSET: "log end offsets below an earlier one of the same log: unknown, no rate is made of them",
-    Rule.GAP: "time buckets of partitions without a sample: not filled, coverage falls",
+    Rule.GAP: "time buckets of partitions without a sample: coverage falls, averages leave them out",
+    Rule.FILLED_BY_HOUR: "time buckets in which a rate is estimated by the partition's hour of the week",
+    Rule.FILLED_BY_P95: "time buckets in which a rate is estimated by the partition's 95th percentile",
+    Rule.FILLED_BY_TOPIC: "time buckets in which a rate is estimated by the others of the topic",
+    Rule.NOT_FILLED: "time buckets in which a rate is missing and not estimated: too little was seen of the partition",
     Rule.MISSING_PARTITION: "partitions without a sample: not in the result",
     Rule.ESTIMATED: "samples with a rate that was not measured, but made from growth or a topic's rate",
     Rule.NOT_SPLIT: "rates of topics none of whose partitions is known at that moment: left out",
     Rule.UNUSED_SERIES: "series of Prometheus that tell nothing of a partition's log or a topic's rate: left out",
 }
+
+
+FILLED = (Rule.FILLED_BY_HOUR, Rule.FILLED_BY_P95, Rule.FILLED_BY_TOPIC, Rule.NOT_FILLED)
+"""How a time bucket without a rate was filled, the most certain way first."""
+ABSENT = frozenset((Rule.GAP, Rule.MISSING_PARTITION, *FILLED))
+"""The rules about samples that are not there, which no sample can break."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from reconciler.balance.files.arrow_tables import ArrowTable, arrow_table
-from reconciler.balance.files.folders import TABLES_MARK, replaced_folder
+from reconciler.balance.files.arrow_tables import TEXT, ArrowTable, arrow_table
+from reconciler.balance.files.folders import TABLES_MARK
 from reconciler.balance.model.balance_report import Headroom
 from reconciler.balance.spark.buckets import (
     alone,
@@ -24,8 +23,10 @@ from reconciler.balance.spark.buckets import (
     carried,
     hours_of_week,
     known_carriers,
+    of_carried,
     statistics,
     sums,
+    with_fills,
     with_growth,
 )
 from reconciler.balance.spark.collected import Found, collected
@@ -44,17 +45,22 @@ from reconciler.balance.spark.forecast import (
 from reconciler.balance.spark.growth import with_bytes_grown
 from reconciler.balance.spark.history_collected import collected_history
 from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
+from reconciler.balance.spark.holes import averages_of, fills_of, series_of, with_known
 from reconciler.balance.spark.loads_job import SampleTask
 from reconciler.balance.spark.normalise import cleaned, normalised
+from reconciler.balance.spark.places import looked_up
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, counts, moved, replicas
 from reconciler.balance.spark.schemas import LOADS
-from reconciler.balance.spark.session import read_parquet, spark_errors, write_parquet
+from reconciler.balance.spark.session import spark_errors
 from reconciler.balance.spark.skew import skew
-from reconciler.balance.spark.soundness import SPANS, Told, told
+from reconciler.balance.spark.soundness import SPANS, Told, filled, told
 from reconciler.balance.spark.sources import read_samples
-from reconciler.balance.spark.spellings import in_spark
+from reconciler.balance.spark.spellings import in_spark, settled
+from reconciler.balance.spark.tables import read_table, replaced
+from reconciler.files.loads import AMOUNTS, NO_COLUMNS, LoadsUnreadable
 
 FIGURES, EVENNESS = "figures", "evenness"
+_WAYS = ("bytes_in", "bytes_out")
 _SKEW_KEYS = ("side", "cluster", "measure", "statistic")
 
 
@@ -66,11 +72,11 @@ class BalanceTask:
     places: ArrowTable
     brokers: ArrowTable
     measured: SampleTask | str
-    """Samples, or the absolute path of a folder of loads."""
+    """Samples, or the place of loads."""
     retention: ArrowTable | None = None
     """What bounds the topics (`files.retention_table`); without it nothing is foretold."""
-    out: Path | None = None
-    """The folder that the tables are written to, if any."""
+    out: str | None = None
+    """The place that the tables are written to, if any."""
     has_plan: bool = False
     """Whether there is a side `after`."""
     has_all_sizes: bool = True
@@ -123,9 +129,28 @@ def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Fo
         for name, told in (collected_history(balance.history) if balance.history is not None else {}).items():
             found[name].history = told
         if task.out is not None:
-            write_tables(balance, task.out)
+            write_tables(spark, balance, task.out)
         defects = balance.told.defects if balance.told is not None else {}
     return found, {rule.value: count for rule, count in defects.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A task whose places Spark has looked at, and what there is to tell of them."""
+
+    task: BalanceTask
+    notes: Sequence[str] = ()
+    wrong: Mapping[str, tuple[int, int]] | None = None
+    """Of each cluster that has loads, what is wrong with its rows (`wrong_rows`); None: they have been read before."""
+
+
+def looked_at(spark: SparkSession, task: BalanceTask, *, has_unread_loads: bool) -> Looked:
+    """Return the task with the files of its samples, or with what is wrong with loads that only Spark can read."""
+    if isinstance(task.measured, str):
+        with spark_errors():
+            return Looked(task, wrong=wrong_rows(spark, task.measured) if has_unread_loads else None)
+    found = looked_up(spark, task.measured.files)
+    return Looked(replace(task, measured=replace(task.measured, files=found.files)), found.notes)
 
 
 def assignments(
@@ -201,8 +226,9 @@ def balance_of_samples(
     """Yield the balance by samples, as rows of one partition and bucket each (`rows`).
 
     Where these turn out to want their neighbours, those that `in_need` returns are taken instead. The rows are read
-    once, and again for their last sizes where the cluster does not tell all (`has_all_sizes`). What is kept of them
-    until the end is one row for each bucket of each log dir and topic.
+    once, again for their last sizes where the cluster does not tell all (`has_all_sizes`), and again where rates are
+    missing: then these are filled (`holes`), and an average is the sum of the averages of partitions. What is kept of
+    them until the end is one row for each bucket of each log dir and topic.
     """
     carriers = carried(assigned.partitions).persist()
     known = known_carriers(carriers).persist()
@@ -220,6 +246,14 @@ def balance_of_samples(
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
         whole = with_growth(summed, rows, carriers)
+        if found.with_holes:
+            with_holes = _clusters(rows.sparkSession, found.with_holes)
+            holed = of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi")
+            series = settled(series_of(holed, _WAYS))
+            fills = settled(with_known(fills_of(series, _WAYS), series, _WAYS))
+            whole = with_fills(whole, fills, averages_of(series, _WAYS), carriers).persist()
+            kept += [series, fills, whole]
+            found = filled(found, whole, known, fills)
         by_bucket = bucketed(whole, known)
         spans = _spans(rows.sparkSession, found)
         rates = statistics(by_bucket, spans, known)
@@ -236,9 +270,9 @@ def balance_of_samples(
             table.unpersist()
 
 
-def loads_of(spark: SparkSession, folder: str) -> DataFrame:
-    """Return the loads in that folder as `schemas.LOADS`, whatever its columns are typed; what it lacks is null."""
-    found = read_parquet(spark, folder)
+def loads_of(spark: SparkSession, place: str) -> DataFrame:
+    """Return the loads at that place as `schemas.LOADS`, whatever its columns are typed; what it lacks is null."""
+    found = read_table(spark, place)
     have = set(found.columns)
     return found.select(
         *(
@@ -246,6 +280,29 @@ def loads_of(spark: SparkSession, folder: str) -> DataFrame:
             for field in LOADS.fields
         )
     )
+
+
+def wrong_rows(spark: SparkSession, place: str) -> Mapping[str, tuple[int, int]]:
+    """Return of each cluster that has loads there how many rows mean nothing, and how many partitions stand twice.
+
+    It is what `files.loads` looks for in a folder of this machine. Raises LoadsUnreadable where a column is missing.
+    """
+    found = read_table(spark, place)
+    missing = [name for name in ("cluster", *PARTITION[1:], *AMOUNTS) if name not in found.columns]
+    if missing:
+        has = ", ".join(found.columns)
+        raise LoadsUnreadable(f"--loads {place} lacks the columns {', '.join(missing)} (it has {has})", code=NO_COLUMNS)
+    amounts = [F.col(name).cast("double") for name in AMOUNTS]
+    is_wrong = F.col("topic").isNull() | F.col("partition").isNull() | (F.col("partition") < 0)
+    for amount in amounts:
+        is_wrong = is_wrong | F.coalesce((amount < 0) | F.isnan(amount) | (amount >= float(2**62)), F.lit(col=False))
+    rows = (
+        found.groupBy(*PARTITION)
+        .agg(F.count(F.lit(1)).alias("rows"), F.sum(is_wrong.cast("int")).alias("wrong"))
+        .groupBy("cluster")
+        .agg(F.sum("wrong").alias("wrong"), F.sum((F.col("rows") > 1).cast("int")).alias("twice"))
+    )
+    return {row["cluster"]: (row["wrong"], row["twice"]) for row in rows.collect()}
 
 
 @contextmanager
@@ -267,6 +324,10 @@ def with_sizes(replicas: DataFrame, sizes: DataFrame) -> DataFrame:
     """Return the replicas, those of unknown size with their partition's `last_size`."""
     sized = replicas.join(sizes, on=list(PARTITION), how="left")
     return sized.withColumn("size_bytes", F.coalesce("size_bytes", "last_size")).drop("last_size")
+
+
+def _clusters(spark: SparkSession, names: Sequence[str]) -> DataFrame:
+    return F.broadcast(in_spark(spark, arrow_table({"cluster": TEXT}, ((name,) for name in names))))
 
 
 def _spans(spark: SparkSession, found: Told) -> DataFrame:
@@ -312,11 +373,10 @@ def _balance(
             table.unpersist()
 
 
-def write_tables(balance: Balance, out: Path) -> None:
+def write_tables(spark: SparkSession, balance: Balance, out: str) -> None:
     """Write `figures` (every level, every topic) and `evenness` as Parquet, sorted by their keys.
 
-    The folder is replaced as a whole, and a file in it says what wrote it. What does not apply, or is not
-    known, is null.
+    The place is replaced as a whole, and a file in it says what wrote it. What does not apply, or is unknown, is null.
     """
     figures = balance.figures.withColumns(
         {
@@ -325,8 +385,8 @@ def write_tables(balance: Balance, out: Path) -> None:
         }
     )
     evenness = balance.skews.withColumn("statistic", F.nullif("statistic", F.lit(NO_TEXT)))
-    with replaced_folder(out, TABLES_MARK) as folder:
+    with replaced(spark, out, TABLES_MARK, (FIGURES, EVENNESS)) as result:
         for name, table, keys in ((FIGURES, figures, KEYS), (EVENNESS, evenness, _SKEW_KEYS)):
             whole = table.repartition(1).sortWithinPartitions(*keys)
-            write_parquet(whole, folder / name)
-        (folder / TABLES_MARK).write_text("written by reconciler balance\n", encoding="utf-8")
+            result.write(whole, name)
+        result.tell(TABLES_MARK, "written by reconciler balance\n")

@@ -15,17 +15,17 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.spark.growth import GROWTH, significant, slope
 from reconciler.balance.spark.load import buckets_of
-from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MOST_PER_SECOND, is_kept
+from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MOST_PER_SECOND, hour_of_week, is_kept
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, PLACE, at_every_level
 
 # Rates are summed as whole thousandths of a byte a second: sums of doubles would depend on the order of rows.
 MILLI = 1000
 RULES = tuple(rule.value for rule in MARKED)
 _SUMMED = ("bytes_in", "bytes_out", GROWTH)
+_WAYS = ("in", "out")
+_AVERAGES = tuple(f"average_{way}" for way in _WAYS)
 STRAYS = "strays"  # samples that count but for their partition, which no cluster has
 P95 = 0.95
-# Hours of the week count from Monday; time began on a Thursday.
-_HOUR, _HOURS_A_WEEK, _THURSDAY = 3600 * MICROS, 168, 72
 # A topic's partitions are carried so many at a time: one bit each in a whole number.
 _PART = 64
 # Replicas seen with what comes in, and leaders with what goes out, share one whole number.
@@ -141,8 +141,7 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
     to `newest`; and each rule's count, and growth, where rows have them.
     """
     each = rows.transform(_on_carriers, carried, "left")
-    fetched = F.when(F.col("followers") > 0, F.col("bytes_in") * F.col("followers")).otherwise(0)
-    sent = F.when(F.col("leads"), F.col("bytes_out") + fetched)
+    sent = _sent(F.col("bytes_in"), F.col("bytes_out"))
     itself = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
     seen = F.when(F.col("bytes_in").isNotNull(), F.col("weight")).otherwise(0)
     seen += F.when(sent.isNotNull(), F.lit(1 << _SEEN["out"])).otherwise(0)
@@ -176,6 +175,42 @@ def with_growth(sums: DataFrame, rows: DataFrame, carried: DataFrame) -> DataFra
     return sums.unionByName(grown, allowMissingColumns=True)
 
 
+def with_fills(sums: DataFrame, fills: DataFrame, averages: DataFrame, carried: DataFrame) -> DataFrame:
+    """Return the sums with what was filled, and with averages of partitions, in no bucket: they add up over gaps.
+
+    `fills` has the rates that were missing, in thousandths, and as `known_bytes_in` and `known_bytes_out` those that
+    were not; `averages` has for each partition those of its rates, over what was seen of each.
+    """
+    bytes_in, bytes_out = (F.coalesce(name, f"known_{name}") for name in ("bytes_in", "bytes_out"))
+    is_new = F.col("bytes_out").isNotNull() | (F.col("bytes_in").isNotNull() & (F.col("followers") > 0))
+    itself = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
+    filled = fills.where(F.col("bucket").isNotNull()).transform(_on_carriers, carried, "inner")
+    made = filled.groupBy("carrier", "bucket").agg(
+        F.sum(F.col("bytes_in") * F.col("weight")).alias("bytes_in"),
+        F.sum(F.when(is_new, _sent(bytes_in, bytes_out))).alias("bytes_out"),
+        F.sum(F.when(F.col("is_total"), itself)).alias("total"),
+    )
+    on_average = averages.transform(_on_carriers, carried, "inner").groupBy("carrier")
+    means = on_average.agg(
+        F.sum(F.col("bytes_in") * F.col("weight")).alias("average_in"),
+        F.sum(_sent(F.col("bytes_in"), F.col("bytes_out"))).alias("average_out"),
+    )
+    together = made.unionByName(means, allowMissingColumns=True)
+    return sums.unionByName(together, allowMissingColumns=True)
+
+
+def _sent(bytes_in: Column, bytes_out: Column) -> Column:
+    """Return what a leader sends: to consumers and, with followers, to these."""
+    fetched = F.when(F.col("followers") > 0, bytes_in * F.col("followers")).otherwise(0)
+    return F.when(F.col("leads"), bytes_out + fetched)
+
+
+def of_carried(rows: DataFrame, carried: DataFrame) -> DataFrame:
+    """Return the rows of partitions that something carries."""
+    known = F.broadcast(carried.where("is_total").select(F.xxhash64(*PARTITION).alias("partition_hash")))
+    return rows.join(known, on=F.xxhash64(*PARTITION) == F.col("partition_hash"), how="left_semi")
+
+
 def _on_carriers(rows: DataFrame, carried: DataFrame, how: str) -> DataFrame:
     """Return the rows of partitions, once for each of its carriers."""
     slim = carried.select(
@@ -197,13 +232,17 @@ def seen_with(what: str) -> Column:
 
 
 def bucketed(carried_sums: DataFrame, known: DataFrame) -> DataFrame:
-    """Return the sums of each level in each bucket: key, cluster, bucket, bytes_in, bytes_out, growth, seen."""
+    """Return the sums of each level in each bucket: key, cluster, bucket, bytes_in, bytes_out, growth, seen, averages.
+
+    Averages of partitions are there where buckets were filled (`with_fills`).
+    """
+    averages = [name for name in _AVERAGES if name in carried_sums.columns]
     levels = F.broadcast(known.select("carrier", "key", "cluster"))
     each = carried_sums.join(levels, on="carrier", how="inner")
     unpacked = each.select(
-        "key", "cluster", "bucket", *_SUMMED, *(seen_with(what).alias(f"seen_{what}") for what in _SEEN)
+        "key", "cluster", "bucket", *_SUMMED, *averages, *(seen_with(what).alias(f"seen_{what}") for what in _SEEN)
     )
-    names = (*_SUMMED, *(f"seen_{what}" for what in _SEEN))
+    names = (*_SUMMED, *averages, *(f"seen_{what}" for what in _SEEN))
     return unpacked.groupBy("key", "cluster", "bucket").agg(*(F.sum(name).alias(name) for name in names))
 
 
@@ -212,12 +251,16 @@ def statistics(by_bucket: DataFrame, spans: DataFrame, known: DataFrame) -> Data
 
     Columns: the keys, then for `in` and `out` average, p95, maximum, peak and covered (the samples seen as a share of
     those expected, summed over replicas and over leaders), and growth_bytes_per_day. The percentile is exact,
-    interpolated linearly between closest ranks.
+    interpolated linearly between closest ranks. An average is the sum of partitions' averages where there are such.
     """
+    averages = {name: _average(name) for name in _WAYS}
+    if set(_AVERAGES) <= set(by_bucket.columns):
+        averages |= {way: F.coalesce(F.sum(f"average_{way}") / MILLI, averages[way]) for way in _WAYS}
+
     few = F.broadcast(spans.select("cluster", "busiest", "expected"))
     joined = by_bucket.join(few, on="cluster", how="inner")
     growth = significant(F.sum(GROWTH)).alias("growth_bytes_per_day")
-    told = joined.groupBy("key").agg(*_statistics("in"), *_statistics("out"), growth)
+    told = joined.groupBy("key").agg(*(each for way in _WAYS for each in _statistics(way, averages[way])), growth)
     named = F.broadcast(known.select("key", *KEYS).distinct())
     return told.join(named, on="key", how="inner").drop("key")
 
@@ -233,9 +276,8 @@ def hours_of_week(by_bucket: DataFrame, known: DataFrame, share: float, most: in
     brokers = F.broadcast(known.where(is_broker).select("key", "broker").distinct())
     hour = hour_of_week(F.col("bucket")).alias("hour")
     ways = ("in", "out")
-    seen = [F.max(F.when(F.col(f"seen_{way}") > 0, F.col(f"bytes_{way}"))).alias(way) for way in ways]
     carried = by_bucket.where(F.col("bucket").isNotNull()).join(brokers, on="key", how="inner")
-    each = carried.groupBy("cluster", "broker", hour).agg(*seen)
+    each = carried.groupBy("cluster", "broker", hour).agg(*(F.max(f"bytes_{way}").alias(way) for way in ways))
     of_broker = Window.partitionBy("cluster", "broker")
     limits = [F.max(way).over(of_broker) if most is None else F.lit(most * MILLI) for way in ways]
     room = [
@@ -252,16 +294,15 @@ def hours_of_week(by_bucket: DataFrame, known: DataFrame, share: float, most: in
     )
 
 
-def hour_of_week(bucket: Column) -> Column:
-    """Return which hour of the week (UTC, 0 to 167 from Monday on) a time in microseconds is in."""
-    return F.pmod(F.floor(bucket / _HOUR) + _THURSDAY, F.lit(_HOURS_A_WEEK)).cast("int")
+def _average(way: str) -> Column:
+    return F.sum(f"bytes_{way}") / F.count(f"bytes_{way}") / MILLI
 
 
-def _statistics(way: str) -> tuple[Column, ...]:
-    value = F.when(F.col(f"seen_{way}") > 0, F.col(f"bytes_{way}"))
+def _statistics(way: str, average: Column) -> tuple[Column, ...]:
+    value = F.col(f"bytes_{way}")
     at_busiest = F.col("bucket") == F.col("busiest")
     return (
-        (F.sum(value) / F.count(value) / MILLI).alias(f"{way}_average"),
+        average.alias(f"{way}_average"),
         (F.percentile(value, P95) / MILLI).alias(f"{way}_p95"),
         (F.max(value) / MILLI).alias(f"{way}_maximum"),
         (F.max(F.when(at_busiest, value)) / MILLI).alias(f"{way}_peak"),

@@ -54,6 +54,8 @@ class Found:
     skews: tuple[Skew, ...] = ()
     span: Span | None = None
     hours: tuple[HourOfWeek, ...] = ()
+    samples: int = 0
+    """Samples that count, or time buckets of partitions where samples had to be put in order."""
     history: History | None = None
 
     def of(self, level: Level) -> tuple[LoadRow, ...]:
@@ -85,6 +87,7 @@ def collected(
         found[row.cluster].hours += (_hour(row),)
     for row in told.spans if told is not None else ():
         found[row.cluster].span = Span(row.buckets, row.step, _iso(row["first"]), _iso(row["last"]))
+        found[row.cluster].samples = row.rows
     return dict(sorted(found.items()))
 
 

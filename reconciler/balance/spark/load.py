@@ -20,12 +20,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.model.load_report import Rule
+from reconciler.balance.spark.holes import fills_of, rung_counts, with_p95
 from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MICROS_PER_DAY, counts, is_kept
 from reconciler.balance.spark.schemas import KEYS, LOADS, RATES
-from reconciler.balance.spark.spellings import all_of
+from reconciler.balance.spark.spellings import all_of, settled
 
 HASH = "partition_hash"
 _P95 = 0.95
+FILLED_BACK = "filled_back"
 _UNKNOWN = -1.0  # in a list of rates, which holds no null: such a list is sorted as bare numbers
 _NEVER_MADE = ("bytes_out",)  # the rate that no growth tells
 _COUNTED = ("bytes_in", "bytes_out")
@@ -36,12 +38,13 @@ MEDIAN_STEP = "percentile_disc(0.5) within group (order by step)"
 class Measured(NamedTuple):
     """`loads` is the result, in its order; `found` has one row for each cluster: what was seen and each rule's count.
 
-    Both read `clusters`, which stays in memory until it is unpersisted.
+    Both read `clusters`, and what is `kept` where buckets were filled: these stay until they are unpersisted.
     """
 
     loads: DataFrame
     found: DataFrame
     clusters: DataFrame
+    kept: tuple[DataFrame, ...] = ()
 
 
 def each(rate: str) -> str:
@@ -49,12 +52,13 @@ def each(rate: str) -> str:
     return f"{rate}_each"
 
 
-# One row for each partition: its statistics, when its buckets are (negative, the newest first) and its rates in each of
-# them, how many buckets were `seen` and how many samples count, and how many broke each rule.
+# One row for each partition: its statistics, in how many buckets each rate is known, when its buckets are (negative,
+# the newest first) and its rates in each of them, how many were `seen` and how many samples count, and how many broke
+# each rule.
 PARTITIONS = (
     HASH,
     *KEYS,
-    *(f"{rate}_{statistic}" for rate in RATES for statistic in ("avg", "max", "p95")),
+    *(f"{rate}_{statistic}" for rate in RATES for statistic in ("avg", "max", "p95", "known")),
     "size_bytes",
     "growth_bytes_per_day",
     "buckets_back",
@@ -66,11 +70,80 @@ PARTITIONS = (
 
 
 def measured(partitions: DataFrame, bucket_seconds: int, known: DataFrame | None = None) -> Measured:
-    """Return the loads of such rows (PARTITIONS); `known` has the partitions that there should be, if that is known."""
+    """Return the loads of such rows (PARTITIONS); `known` has the partitions that there should be, if that is known.
+
+    Where all partitions have all their rates in all of their cluster's buckets, nothing else is looked at. Where not,
+    the buckets that miss a rate are filled (`holes`): averages stay those of what was seen, all else goes by what was
+    filled too.
+    """
     clusters = _clusters(partitions, bucket_seconds).persist()
-    placed = partitions.join(F.broadcast(clusters), on="cluster", how="left").transform(_covered)
+    kept: tuple[DataFrame, ...] = (clusters,)
+    whole = partitions
+    with_holes = _with_holes(partitions, clusters)
+    if with_holes.limit(1).count():
+        holed = partitions.join(F.broadcast(with_holes), on="cluster", how="left_semi")
+        series = settled(_series(holed))
+        fills = settled(_fills(series))
+        whole = _with_fills(partitions, fills)
+        clusters = _clusters(whole, bucket_seconds).persist()
+        kept = (*kept, series, fills)
+    placed = whole.join(F.broadcast(clusters), on="cluster", how="left").transform(_covered)
     loads = placed.where(F.col("seen") > 0).transform(_loads)
-    return Measured(loads, _found(placed, known), clusters)
+    return Measured(loads, _found(placed, known), clusters, kept)
+
+
+def _with_holes(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
+    """Return the clusters in which a partition has no sample in a bucket, or a rate in some of its buckets only."""
+    every = F.least("seen", *(F.when(F.col(f"{rate}_known") > 0, F.col(f"{rate}_known")) for rate in RATES))
+    fewest = partitions.where(F.col("seen") > 0).groupBy("cluster").agg(F.min(every).alias("fewest"))
+    joined = fewest.join(F.broadcast(clusters), on="cluster", how="inner")
+    return joined.where(F.col("fewest") < F.col("buckets")).select("cluster")
+
+
+def _series(partitions: DataFrame) -> DataFrame:
+    """Return the lists of the partitions' rates as `holes.series_of` returns them."""
+
+    def points(rate: str) -> Column:
+        known = F.filter(F.arrays_zip("buckets_back", each(rate)), lambda one: one[each(rate)] >= 0)
+        return F.transform(
+            known,
+            lambda one: F.struct((-one["buckets_back"]).alias("bucket"), _thousandths(one[each(rate)]).alias("value")),
+        )
+
+    told = F.array(*(F.struct(F.lit(rate).alias("rate"), points(rate).alias("points")) for rate in RATES))
+    return partitions.select(*KEYS, F.inline(told)).where(F.size("points") > 0).transform(with_p95)
+
+
+def _fills(series: DataFrame) -> DataFrame:
+    """Return one row for each partition that has fills: KEYS, FILLED_BACK, its rates there, how many by each rule."""
+    is_filled = F.col("bucket").isNotNull()
+    rates = {rate: F.when(is_filled, F.coalesce(F.col(rate) / _THOUSANDTHS, F.lit(_UNKNOWN))) for rate in RATES}
+    listed = [F.collect_list(value).alias(_filled(rate)) for rate, value in rates.items()]
+    back = F.collect_list(-F.col("bucket")).alias(FILLED_BACK)
+    return fills_of(series, RATES).groupBy(*KEYS).agg(back, *listed, *rung_counts())
+
+
+def _filled(rate: str) -> str:
+    return f"{rate}_filled"
+
+
+def _with_fills(partitions: DataFrame, fills: DataFrame) -> DataFrame:
+    """Return the partitions, what was filled behind all that was seen in their lists, FILLED_BACK and the counts."""
+    joined = partitions.join(fills, on=list(KEYS), how="left")
+    nothing = F.array().cast("array<double>")
+    joined = joined.withColumn(FILLED_BACK, F.coalesce(FILLED_BACK, F.array().cast("array<bigint>"))).withColumns(
+        {_filled(rate): F.coalesce(_filled(rate), nothing) for rate in RATES}
+    )
+    longer = {"buckets_back": F.concat("buckets_back", FILLED_BACK)}
+    for rate in RATES:
+        made = F.filter(_filled(rate), lambda one: one >= 0)
+        longer |= {
+            each(rate): F.concat(each(rate), _filled(rate)),
+            f"{rate}_known": F.col(f"{rate}_known") + F.size(made),
+            # `greatest` leaves out what is null: nothing is filled of a rate that is never known.
+            f"{rate}_max": F.greatest(f"{rate}_max", F.array_max(made)),
+        }
+    return joined.withColumns(longer).withColumns(percentiles())
 
 
 def buckets_of(samples: DataFrame) -> DataFrame:
@@ -159,13 +232,14 @@ def _clusters(partitions: DataFrame, bucket_seconds: int) -> DataFrame:
             F.max("bucket").alias("last_bucket"),
             F.max_by("bucket", weight).alias("busiest_bucket"),
             F.coalesce(F.expr(MEDIAN_STEP), F.lit(bucket_seconds * MICROS)).alias("step"),
+            F.count(F.lit(1)).alias("buckets"),
         )
     )
 
 
-def _at(rate: str) -> Column:
-    """Return the rate at the place `at` of its list; none where it is unknown."""
-    found = F.get(each(rate), F.col("at"))
+def _at(rate: str, place: str = "at") -> Column:
+    """Return the rate at that place of its list; none where it is unknown."""
+    found = F.get(each(rate), F.col(place))
     return F.when(found >= 0, found)
 
 
@@ -189,22 +263,28 @@ def _covered(placed: DataFrame) -> DataFrame:
 
 def _loads(placed: DataFrame) -> DataFrame:
     """Return the columns of LOADS in one sorted file: a row for each partition that has a sample."""
-    place = F.call_function("array_position", F.col("buckets_back"), -F.col("busiest_bucket")).cast("int") - 1
-    return (
-        # No place is before the first, where no list has anything.
-        placed.withColumn("at", place)
-        .withColumns({f"{rate}_peak": _at(rate) for rate in RATES})
-        .select(*LOADS.fieldNames())
-        .repartition(1)
-        .sortWithinPartitions(*KEYS)
-    )
+    busiest = -F.col("busiest_bucket")
+    # No place is before the first, where no list has anything.
+    placed = placed.withColumn("at", F.call_function("array_position", F.col("buckets_back"), busiest).cast("int") - 1)
+    peaks = {f"{rate}_peak": _at(rate) for rate in RATES}
+    if FILLED_BACK in placed.columns:
+        # The bucket of a sample that lacks a rate stands there twice.
+        in_fills = F.call_function("array_position", F.col(FILLED_BACK), busiest)
+        again = F.size("buckets_back") - F.size(FILLED_BACK) + F.when(in_fills > 0, in_fills) - 1
+        placed = placed.withColumn("again", again.cast("int"))
+        peaks = {f"{rate}_peak": F.coalesce(_at(rate), _at(rate, "again")) for rate in RATES}
+    return placed.withColumns(peaks).select(*LOADS.fieldNames()).repartition(1).sortWithinPartitions(*KEYS)
 
 
 def _found(placed: DataFrame, known: DataFrame | None) -> DataFrame:
     """Return one row for each cluster: what was seen, and each rule's count."""
     seen = placed.where(F.col("seen") > 0).select("cluster", "topic", "partition")
     missing = _holes(seen) if known is None else _not_seen(seen, known)
-    rules = [rule.value for rule in Rule if rule is not Rule.MISSING_PARTITION]
+    rules = [
+        (F.sum(rule.value) if rule.value in placed.columns else F.lit(0)).alias(rule.value)
+        for rule in Rule
+        if rule is not Rule.MISSING_PARTITION
+    ]
     return (
         placed.groupBy("cluster")
         .agg(
@@ -212,7 +292,7 @@ def _found(placed: DataFrame, known: DataFrame | None) -> DataFrame:
             F.sum("samples").alias("samples"),
             *(F.max(name).alias(name) for name in ("first_bucket", "last_bucket", "busiest_bucket", "step")),
             (F.sum("seen") / F.sum("expected")).alias("coverage"),
-            *(F.sum(rule).alias(rule) for rule in rules),
+            *rules,
         )
         .join(missing, on="cluster", how="left")
         .orderBy(F.col("cluster").asc_nulls_first())

@@ -3,21 +3,21 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from reconciler.balance.files.arrow_tables import INT, TEXT, arrow_table
-from reconciler.balance.files.folders import LOADS_REPORT, replaced_folder
+from reconciler.balance.files.folders import LOADS_REPORT
 from reconciler.balance.files.sample_files import SampleFile
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
 from reconciler.balance.spark.growth import with_growth
 from reconciler.balance.spark.load import checked, measured, partitions_of
 from reconciler.balance.spark.normalise import MICROS, cleaned, normalised
-from reconciler.balance.spark.session import spark_errors, write_parquet
+from reconciler.balance.spark.session import spark_errors
 from reconciler.balance.spark.sources import read_samples
 from reconciler.balance.spark.spellings import in_spark
+from reconciler.balance.spark.tables import replaced
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 
@@ -47,27 +47,27 @@ class SampleTask:
     """What was told of the files before they were read; the report repeats it."""
 
 
-def run_loads(spark: SparkSession, task: SampleTask, out: Path, report_text: Callable[[LoadReport], str]) -> LoadReport:
-    """Write the loads and, beside them, the report; return it. A failure leaves what was there before.
+def run_loads(spark: SparkSession, task: SampleTask, out: str, report_text: Callable[[LoadReport], str]) -> LoadReport:
+    """Write the loads to a place and, beside them, the report; return it. A failure leaves what was there before.
 
-    Raises ReconcilerError where no sample counts, a file is damaged, or the folder cannot be written.
+    Raises ReconcilerError where no sample counts, a file is damaged, or the place cannot be written.
     """
     known = None
     if task.state is not None:
         known = in_spark(spark, arrow_table({"topic": TEXT, "partition": INT}, task.state.partitions))
-    with spark_errors(), replaced_folder(out, LOADS_REPORT) as folder:
+    with spark_errors(), replaced(spark, out, LOADS_REPORT) as result_at:
         partitions, kept = _partitions(spark, task, known)
         result = measured(partitions, task.bucket_seconds, known)
         try:
-            write_parquet(result.loads, folder)
+            result_at.write(result.loads)
             clusters = tuple(_cluster(row) for row in result.found.collect())
         finally:
-            for table in (*kept, result.clusters):
+            for table in (*kept, *result.kept):
                 table.unpersist()
         report = LoadReport(task.bucket_seconds, clusters, tuple(task.notes))
         if not report.partitions:
             raise ReconcilerError(_nothing_counts(report), code=NO_SAMPLES)
-        (folder / LOADS_REPORT).write_text(report_text(report), encoding="utf-8")
+        result_at.tell(LOADS_REPORT, report_text(report))
     return report
 
 

@@ -13,12 +13,12 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
-from reconciler.balance.model.load_report import Rule
+from reconciler.balance.model.load_report import ABSENT, Rule
 from reconciler.balance.spark.schemas import KEYS, RATES
 
 MARKS = "marks"
-# GAP and MISSING_PARTITION are about samples that are not there: they are counted at the end.
-MARKED: tuple[Rule, ...] = tuple(rule for rule in Rule if rule not in {Rule.GAP, Rule.MISSING_PARTITION})
+# Those about samples that are not there are counted at the end.
+MARKED: tuple[Rule, ...] = tuple(rule for rule in Rule if rule not in ABSENT)
 LEFT_OUT = (
     Rule.INCOMPLETE, Rule.FUTURE, Rule.UNKNOWN_PARTITION, Rule.UNKNOWN_BROKER, Rule.DUPLICATE, Rule.NOT_SPLIT,
     Rule.UNUSED_SERIES,
@@ -26,6 +26,8 @@ LEFT_OUT = (
 _BITS = {rule: 1 << place for place, rule in enumerate(MARKED)}
 MICROS = 1_000_000
 MICROS_PER_DAY = 86_400 * MICROS
+# Hours of the week count from Monday; time began on a Thursday.
+_HOUR, _HOURS_A_WEEK, _THURSDAY = 3600 * MICROS, 168, 72
 # No partition takes in a terabyte a second: a larger rate is a broken sample, infinity included.
 MOST_PER_SECOND = 1e12
 COUNTS = ("size_bytes", "end_offset")
@@ -131,6 +133,11 @@ def _written_once(samples: DataFrame) -> DataFrame:
             mark(Rule.LATE, F.col("is_late") & ~F.col("is_duplicate")),
         ),
     )
+
+
+def hour_of_week(bucket: Column) -> Column:
+    """Return the hour of the week, 0 to 167 from Monday on in UTC, of a time in microseconds."""
+    return F.pmod(F.floor(bucket / _HOUR) + _THURSDAY, F.lit(_HOURS_A_WEEK)).cast("int")
 
 
 def mark(rule: Rule, condition: Column) -> Column:

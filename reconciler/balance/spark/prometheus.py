@@ -18,7 +18,6 @@ from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.growth import grown
 from reconciler.balance.spark.normalise import MARKS, has, mark, marks
 from reconciler.balance.spark.schemas import RATES, SAMPLES, struct
-from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import tried, united
 
 _SERIES = struct({"metric": MapType(StringType(), StringType()), "values": ArrayType(ArrayType(StringType()))})
@@ -36,7 +35,7 @@ _TOPIC = ("cluster", "topic")
 def prometheus_samples(spark: SparkSession, paths: Sequence[str], cluster: str | None) -> DataFrame:
     """Return a sample for each partition and moment, of the named cluster or else of the one a label names."""
     reader = spark.read.schema(_ANSWER)
-    series = reader.json(list(map(as_hadoop, paths)), multiLine=True, mode="FAILFAST").transform(_series)
+    series = reader.json(list(paths), multiLine=True, mode="FAILFAST").transform(_series)
     points = series.transform(_points).transform(_told_once)
     once = points.where(~has(Rule.DUPLICATE))
     logs = once.transform(_logs).transform(_shares)

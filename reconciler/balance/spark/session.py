@@ -194,6 +194,14 @@ _DAMAGED = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "CANNOT_READ_FILE
 @contextmanager
 def spark_errors() -> Iterator[None]:
     """Turn what Spark raises into a ReconcilerError; the stack of the JVM is its cause, for -v."""
+    try:
+        yield
+    except raised_by_spark() as error:
+        raise _sentence(str(error)) from error
+
+
+def raised_by_spark() -> tuple[type[Exception], ...]:
+    """Return the classes of what Spark raises."""
     from pyspark.errors import PySparkException
 
     known: list[type[Exception]] = [PySparkException]
@@ -201,10 +209,7 @@ def spark_errors() -> Iterator[None]:
         from py4j.protocol import Py4JError
 
         known.append(Py4JError)
-    try:
-        yield
-    except tuple(known) as error:
-        raise _sentence(str(error)) from error
+    return tuple(known)
 
 
 def _sentence(text: str) -> ReconcilerError:
@@ -221,18 +226,12 @@ def _sentence(text: str) -> ReconcilerError:
 
 
 def as_hadoop(path: Path | str) -> str:
-    """Return an absolute path of this machine as Spark takes it: by its very name, whatever stands in it.
+    """Return an absolute path of this machine, or a URI, as Spark takes it: by its very name, whatever stands in it.
 
     Hadoop decodes nothing in a path, so the `%20` of a file URI is taken for itself; without a scheme it looks in the
     cluster's own file system. In what it reads, brackets and stars are patterns, which `files.sample_files` keeps out.
     """
-    return f"file://{path}"
-
-
-def read_parquet(spark: "SparkSession", folder: str) -> "DataFrame":
-    """Return the table in that folder."""
-    # Turned off for several paths at once, Spark reads each of them as often as there are.
-    return spark.read.option("__globPaths__", value=False).parquet(as_hadoop(folder))
+    return f"file://{path}" if str(path).startswith("/") else str(path)
 
 
 def write_parquet(table: "DataFrame", folder: Path) -> None:

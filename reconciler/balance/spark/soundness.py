@@ -2,21 +2,23 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.files.arrow_tables import LONG, TEXT
-from reconciler.balance.model.load_report import Rule
-from reconciler.balance.spark.buckets import RULES, STRAYS
+from reconciler.balance.model.load_report import FILLED, Rule
+from reconciler.balance.spark.buckets import RULES, STRAYS, seen_with
+from reconciler.balance.spark.holes import rung_counts
 from reconciler.balance.spark.load import MEDIAN_STEP
 from reconciler.balance.spark.normalise import LEFT_OUT, MARKED, MARKS, MICROS, rules_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
+_SEEN = {"seen_in": "in", "seen_out": "out"}
 SPANS = {"cluster": TEXT} | dict.fromkeys(("busiest", "first", "last", "buckets", "step", "expected"), LONG)
 
 
@@ -26,12 +28,14 @@ class Told:
 
     `busiest` is the bucket in which most bytes come in from producers and go out to consumers, the first of equals.
     `step` is the usual time from one bucket to the next, `expected` how many there would be without gaps. `is_sound`:
-    no sample had another one in its bucket, or was written after a newer one, or wanted a rate.
+    no sample had another one in its bucket, or was written after a newer one, or wanted a rate. `with_holes`: clusters
+    of which a partition has no sample in a bucket, or not as many have a rate in each bucket that has it.
     """
 
     spans: tuple["Row", ...]
     is_sound: bool
     defects: Mapping[Rule, int] = field(default_factory=dict)
+    with_holes: tuple[str, ...] = ()
 
 
 def told(sums: DataFrame, known: DataFrame, partitions: Mapping[str, int], bucket_seconds: int) -> Told:
@@ -48,20 +52,37 @@ def told(sums: DataFrame, known: DataFrame, partitions: Mapping[str, int], bucke
         Rule.MISSING_PARTITION: sum(count - seen.get(name, 0) for name, count in partitions.items()),
     }
     return Told(
-        spans, not any(row.is_unsound for row in spans), {rule: {**defects, **absent}.get(rule, 0) for rule in Rule}
+        spans,
+        not any(row.is_unsound for row in spans),
+        {rule: {**defects, **absent}.get(rule, 0) for rule in Rule},
+        tuple(row.cluster for row in spans if row.is_uneven or row.rows < row.partitions * row.buckets),
     )
+
+
+def filled(told: Told, sums: DataFrame, known: DataFrame, fills: DataFrame) -> Told:
+    """Return the same of sums with fills (`buckets.with_fills`): the busiest buckets, and how often each was filled."""
+    totals = F.broadcast(known.where("is_total").select("carrier", "cluster"))
+    by_bucket = (
+        sums.join(totals, on="carrier", how="inner").groupBy("cluster", "bucket").agg(F.sum("total").alias("total"))
+    )
+    found = by_bucket.where(F.col("bucket").isNotNull()).groupBy("cluster").agg(_busiest()).collect()
+    busiest = {row.cluster: row.busiest for row in found}
+    counts = fills.agg(*rung_counts()).collect()[0]
+    spans = tuple(type(row)(**row.asDict() | {"busiest": busiest[row.cluster]}) for row in told.spans)
+    return replace(told, spans=spans, defects={**told.defects, **{rule: counts[rule.value] or 0 for rule in FILLED}})
 
 
 def _clusters(sums: DataFrame, known: DataFrame, bucket_seconds: int) -> DataFrame:
     """Return one row a cluster, null for rows that nothing carries.
 
-    Columns: SPANS, rows, partitions (how many were seen), is_unsound, is_marked.
+    Columns: SPANS, rows, partitions (how many were seen), is_unsound, is_marked, is_uneven: not as many partitions have
+    a rate in each bucket in which any has it.
     """
     return (
         sums.transform(_parts, known)
         .transform(_checked)
         .groupBy("cluster", "bucket")
-        .agg(F.sum("total").alias("total"), F.sum("fresh").alias("fresh"), *_rows_and_flags())
+        .agg(*(F.sum(name).alias(name) for name in ("total", "fresh", *_SEEN)), *_rows_and_flags())
         .transform(_spans, bucket_seconds)
     )
 
@@ -86,6 +107,7 @@ def _parts(sums: DataFrame, known: DataFrame) -> DataFrame:
             F.min("oldest").alias("oldest"),
             F.max("newest").alias("newest"),
             F.bool_or("is_marked").alias("is_marked"),
+            *(F.sum(seen_with(way)).alias(name) for name, way in _SEEN.items()),
         )
     )
 
@@ -108,18 +130,28 @@ def _spans(by_bucket: DataFrame, bucket_seconds: int) -> DataFrame:
         by_bucket.withColumn("step", F.floor((F.col("bucket") - before) / MICROS))
         .groupBy("cluster")
         .agg(
-            F.min_by("bucket", F.struct(-F.col("total"), F.col("bucket"))).alias("busiest"),
+            _busiest(),
             F.min("bucket").alias("first"),
             F.max("bucket").alias("last"),
             F.count(F.lit(1)).alias("buckets"),
             F.coalesce(F.expr(MEDIAN_STEP), F.lit(bucket_seconds)).cast("long").alias("step"),
             F.sum("fresh").alias("partitions"),
+            (_is_uneven("seen_in") | _is_uneven("seen_out")).alias("is_uneven"),
             *_rows_and_flags(),
         )
     )
     length = F.floor((F.col("last") - F.col("first")) / MICROS)
     expected = F.greatest(F.floor(length / F.col("step")) + 1, F.col("buckets"))
     return seen.withColumn("expected", expected)
+
+
+def _busiest() -> Column:
+    return F.min_by("bucket", F.struct(-F.col("total"), F.col("bucket"))).alias("busiest")
+
+
+def _is_uneven(seen: str) -> Column:
+    fewest = F.min(F.when(F.col(seen) > 0, F.col(seen)))
+    return F.coalesce(fewest < F.max(seen), F.lit(col=False))
 
 
 def _rows_and_flags() -> tuple[Column, ...]:

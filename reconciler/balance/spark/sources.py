@@ -26,13 +26,15 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from reconciler.balance.files.sample_files import Kind, SampleFile
+from reconciler.balance.files.sample_files import TABLES, Kind, SampleFile
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.normalise import MARKS, mark, marks
 from reconciler.balance.spark.prometheus import prometheus_samples
 from reconciler.balance.spark.schemas import RATES, REPLICA_SAMPLES, SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import any_of, tried, united
+from reconciler.balance.spark.tables import read_format
+from reconciler.balance.spark.uri_results import by_name
 
 _CORRUPT = "unreadable_line"
 _FILE_TIME = "_metadata.file_modification_time"
@@ -71,7 +73,7 @@ def read_samples(
     """
     tables = [_table(spark, group, SAMPLES) for group in _alike(file for file in files if not file.has_replicas)]
     for kind, read in ((Kind.PROMETHEUS, prometheus_samples), (Kind.SNAPSHOT, snapshot_samples)):
-        paths = [file.path for file in files if file.kind is kind]
+        paths = [_path(file) for file in files if file.kind is kind]
         tables += [read(spark, paths, cluster)] if paths else []
     if not tables:
         replicas = [_table(spark, group, REPLICA_SAMPLES) for group in _alike(files)]
@@ -83,9 +85,13 @@ def read_samples(
     return together.withColumn("cluster", named).where(F.col("cluster") == cluster)
 
 
+def _path(file: SampleFile) -> str:
+    return as_hadoop(file.path) if file.is_pattern else by_name(as_hadoop(file.path))
+
+
 def _alike(files: Iterable[SampleFile]) -> list[list[SampleFile]]:
     """Return tables' files in groups that one reader can take: of one kind, with the same columns, below one path."""
-    tabular = (file for file in files if file.kind in {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES})
+    tabular = (file for file in files if file.kind in {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES, *TABLES})
     ordered = sorted(tabular, key=lambda file: (*_form(file), file.path))
     return [list(group) for _, group in groupby(ordered, key=_form)]
 
@@ -98,15 +104,16 @@ def _form(file: SampleFile) -> tuple[str, str, tuple[str, ...], tuple[tuple[str,
 def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType) -> DataFrame:
     """Read files that are alike as the columns of `target`, with `written_at` and `marks`."""
     first = files[0]
+    if first.kind in TABLES:
+        return _of_table(spark, first, target)
     schema = _schema_in_file(first, target)
     # Without pruning a line with too many or too few fields shows as such, whatever is asked of it.
     reader = (
         spark.read.schema(schema).option("columnNameOfCorruptRecord", _CORRUPT).option("columnPruning", value=False)
     )
-    name = str if first.is_uri else as_hadoop
     if first.folders:
-        reader = reader.option("basePath", name(first.root))
-    paths = [name(file.path) for file in files]
+        reader = reader.option("basePath", as_hadoop(first.root))
+    paths = list(map(_path, files))
     if first.kind is Kind.PARQUET:
         raw = reader.parquet(*paths)
     elif first.kind is Kind.CSV:
@@ -120,6 +127,17 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
     return _converted(written, wanted, target)
 
 
+def _of_table(spark: SparkSession, table: SampleFile, target: StructType) -> DataFrame:
+    """Read a table, which does not tell when its rows were written: none of them is late."""
+    is_named = table.kind is Kind.TABLE
+    found = spark.table(table.path) if is_named else read_format(spark, as_hadoop(table.path), table.kind)
+    wanted = StructType([field for field in found.schema.fields if field.name in target.names])
+    written = found.select(
+        *wanted.names, F.timestamp_micros(F.lit(0)).alias("written_at"), F.lit(None).alias("corrupt")
+    )
+    return _converted(written, wanted, target)
+
+
 def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
     """Return the schema to read with: Parquet's own types, and texts of a CSV in the order of its header.
 
@@ -129,9 +147,6 @@ def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
     if file.kind is Kind.CSV and file.columns:
         names = (name if name in wanted else f"_c{place}" for place, (name, _) in enumerate(file.columns))
         columns = [StructField(name, StringType()) for name in names]
-    elif file.kind is Kind.PARQUET and not file.columns:
-        # A URI, which nobody has looked at: its columns must have the types of a sample.
-        columns = list(target.fields)
     elif file.kind in {Kind.JSON_LINES, Kind.CSV}:
         columns = [StructField(name, StringType()) for name in target.fieldNames()]
     else:
@@ -244,7 +259,7 @@ def snapshot_samples(spark: SparkSession, paths: Sequence[str], cluster: str | N
     of_leader = F.when(leader_at > 0, F.try_element_at("each.sizes", leader_at))
     return (
         spark.read.schema(_SNAPSHOT)
-        .json(list(map(as_hadoop, paths)), multiLine=True, mode="FAILFAST")
+        .json(list(paths), multiLine=True, mode="FAILFAST")
         .select("*", F.col("_metadata.file_modification_time").alias("written_at"))
         .withColumn("topic", F.explode("topics"))
         .withColumn("each", F.explode("topic.partitions"))

@@ -8,6 +8,7 @@ Of these the jobs use only the right side:
     reduce(DataFrame.unionByName, tables)    united(tables)                   Connect has classes of its own in 3.5
     reduce(Column.__and__, conditions)       all_of(...), any_of(...)         the same
     Column.bitwiseOR(one, other)             one.bitwiseOR(other)             the same
+    table.localCheckpoint()                  settled(table)                   3.5's Connect has none
     F.array_position("names", a column)      F.call_function("array_position", ...)    3.5 takes a value
     sparkContext, _jdf, _jvm, RDDs           nothing                          Connect has none
 """
@@ -17,6 +18,7 @@ from functools import reduce
 from typing import Any
 
 import pyspark
+from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 from pyspark.sql.types import StructType
@@ -64,6 +66,17 @@ def _by_java(spark: Any, table: ArrowTable, schema: StructType) -> DataFrame:  #
 def united(tables: Iterable[DataFrame]) -> DataFrame:
     """Return the rows of all tables, of which there is at least one, by the names of their columns."""
     return reduce(lambda all_before, table: all_before.unionByName(table), tables)
+
+
+def settled(table: DataFrame) -> DataFrame:
+    """Return the rows of the table, which are made now and once; they stay while it is held, and until `unpersist`.
+
+    What follows is planned without all that they came from, which Spark looks through again at every join.
+    """
+    try:
+        return table.localCheckpoint()
+    except NotImplementedError:
+        return table.persist(StorageLevel.DISK_ONLY)
 
 
 def all_of(first: Column, *others: Column) -> Column:

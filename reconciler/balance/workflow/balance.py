@@ -2,20 +2,23 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Headroom, Level, LoadRow
-from reconciler.balance.workflow.loads import SparkJob
+from reconciler.balance.workflow.loads import ADVICE, SparkJob, age
 from reconciler.balance.workflow.sides import ObservedCluster, observed_clusters, sides_of
+from reconciler.files.places import as_local, is_for_spark
 from reconciler.model.cluster import Broker
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.gates import AGE, COVERAGE, Gate, Seen, failures
+from reconciler.model.problem import InvalidInput, Problem, Severity
 from reconciler.workflow.inputs import Inputs
 
 if TYPE_CHECKING:
     from reconciler.balance.files.assignment_table import Side
-    from reconciler.balance.spark.balance_job import BalanceTask
+    from reconciler.balance.spark.balance_job import BalanceTask, Looked
     from reconciler.balance.spark.collected import Found
     from reconciler.balance.spark.loads_job import SampleTask
 
@@ -50,20 +53,21 @@ def make_balance(
 
     require_spark(job.spark)  # before pyarrow, which the same extra brings, is imported
     from reconciler.balance.files.assignment_table import brokers_of
-    from reconciler.balance.files.folders import TABLES_MARK, refuse_foreign, refuse_uri
+    from reconciler.balance.files.folders import TABLES_MARK, refuse_foreign_at
     from reconciler.files.plan_file import read_plan
 
     if out is not None:
-        refuse_uri(out)
-        refuse_foreign(Path(out), TABLES_MARK)
+        refuse_foreign_at(out, TABLES_MARK)
     observed, unread = observed_clusters(inputs, [read_plan(path) for path in plans], progress)
     sides = sides_of(observed)
     task, told = _task(job, loads, out, observed, sides)
-    task = replace(task, headroom=headroom, beside=tuple(job.samples) if has_history else None)
-    from reconciler.balance.spark.balance_job import run_balance
+    task = replace(task, headroom=headroom, beside=tuple(map(as_local, job.samples)) if has_history else None)
+    from reconciler.balance.spark.balance_job import looked_at, run_balance
 
     with spark_session(job.spark) as spark:
-        found, defects = run_balance(spark, task)
+        looked = looked_at(spark, task, has_unread_loads=loads is not None and _is_for_spark(loads))
+        more = _told_of_places(looked, observed)
+        found, defects = run_balance(spark, looked.task)
     brokers = brokers_of(sides)
     clusters = tuple(
         _cluster(one, found[one.name], brokers[one.name], from_samples=loads is None)
@@ -74,8 +78,33 @@ def make_balance(
         from_samples=loads is None,
         clusters=clusters,
         defects=defects,
-        warnings=(*unread, *told),
+        samples=sum(found[one.name].samples for one in observed),
+        warnings=(*unread, *told, *more),
     )
+
+
+def failed_gates(report: BalanceReport, gates: Sequence[Gate], now: datetime, loads: str | None) -> tuple[Problem, ...]:
+    """Return a problem for each cluster and gate that fails: rules are held against the samples of all clusters."""
+    if loads is not None:
+        from reconciler.files.loads import seen_of_loads
+
+        found = [(gates, seen_of_loads(loads, cluster.name, now)) for cluster in report.clusters]
+    else:
+        of_clusters = [gate for gate in gates if gate.name in {COVERAGE, AGE}]
+        of_rules = [gate for gate in gates if gate not in of_clusters]
+        names = [cluster.name for cluster in report.clusters]
+        whole = Seen(names[0] if len(names) == 1 else "all clusters", samples=report.samples, counts=report.defects)
+        found = [*((of_clusters, _seen(cluster, now)) for cluster in report.clusters), (of_rules, whole)]
+    but = "the report is written all the same"
+    return tuple(problem for some, seen in found for problem in failures(some, seen, but=but, advice=ADVICE))
+
+
+def _seen(cluster: ClusterBalance, now: datetime) -> Seen:
+    load = cluster.total.before
+    rates = (load.bytes_in, load.bytes_out) if load is not None else ()
+    known = [rate.coverage for rate in rates if rate.average is not None and rate.coverage is not None]
+    last = cluster.span.last if cluster.span is not None else None
+    return Seen(cluster.name, max(known, default=None), age(last, now))
 
 
 def _task(
@@ -97,7 +126,7 @@ def _task(
         brokers=broker_table(sides, {one.name: Weighed(one.capacities, one.weights, one.foreign) for one in observed}),
         measured=measured,
         retention=retention_table(sides),
-        out=Path(out) if out is not None else None,
+        out=out,
         has_plan=any(one.plan is not None for one in observed),
         has_all_sizes=all(
             partition.size_on(broker_id) is not None
@@ -113,7 +142,7 @@ def _measured(
     job: SparkJob, loads: str | None, observed: Sequence[ObservedCluster]
 ) -> "tuple[SampleTask | str, tuple[Problem, ...]]":
     if loads is not None:
-        return str(Path(loads).absolute()), _check_loads(loads, observed)
+        return loads, () if _is_for_spark(loads) else _check_loads(loads, observed)
     from reconciler.balance.files.sample_files import find_sample_files
     from reconciler.balance.spark.loads_job import SampleTask
 
@@ -135,6 +164,42 @@ def _check_loads(folder: str, observed: Sequence[ObservedCluster]) -> tuple[Prob
             if len(observed) == 1:
                 raise
             told.append(_warning(NO_MEASURES, str(error)))
+    return tuple(told)
+
+
+def _is_for_spark(loads: str) -> bool:
+    """Return whether Spark alone can read them."""
+    from reconciler.balance.files.table_folders import table_format
+
+    return is_for_spark(loads) or table_format(Path(as_local(loads))) is not None
+
+
+def _told_of_places(looked: "Looked", observed: Sequence[ObservedCluster]) -> tuple[Problem, ...]:
+    """Do what `_check_loads` does by what Spark has counted: rows that mean nothing, partitions that stand twice."""
+    from reconciler.files.loads import MEANINGLESS, TWICE, NoLoadsOfCluster
+
+    told = [_warning(NOT_USED, note) for note in looked.notes]
+    if looked.wrong is None:
+        return tuple(told)
+    place, wrong = looked.task.measured, looked.wrong
+    problems = []
+    for one in observed:
+        if one.name not in wrong:
+            message = f"--loads {place} has no row of cluster {one.name}: it has {', '.join(sorted(wrong)) or 'none'}"
+            if len(observed) == 1:
+                raise NoLoadsOfCluster(message)
+            told.append(_warning(NO_MEASURES, message))
+            continue
+        meaningless, twice = wrong[one.name]
+        if meaningless:
+            message = (
+                f"{meaningless} rows of cluster {one.name} have no partition, or a load that is no number of bytes"
+            )
+            problems.append(Problem(MEANINGLESS, f"--loads {place}: {message}"))
+        if twice:
+            problems.append(Problem(TWICE, f"--loads {place}: {twice} partitions of cluster {one.name} stand twice"))
+    if problems:
+        raise InvalidInput(problems)
     return tuple(told)
 
 

@@ -1,15 +1,18 @@
-"""Runs `loads`: makes of samples what each partition carries, as Parquet that `plan --loads` reads."""
+"""Runs `loads`: makes of samples what each partition carries, as Parquet that `plan --loads` reads, or as a table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.balance.spark.settings import SparkChoice
+from reconciler.model.gates import Gate, Seen, failures
+from reconciler.model.problem import Problem
 from reconciler.render.as_json import document
 from reconciler.workflow.inputs import Inputs
+
+ADVICE = "look at the gaps and the rules that the report tells, measure longer, or lower the gate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,7 @@ class SparkJob:
     now: datetime
     """Samples that are later are from the future, and left out."""
     samples: Sequence[str] = ()
-    """Files, folders and URIs."""
+    """Files, folders, URIs and tables."""
     bucket_seconds: int = 60
     spark: SparkChoice = field(default_factory=SparkChoice)
     """The Spark that the job runs on."""
@@ -30,20 +33,37 @@ def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
 
     A snapshot in `inputs` says which brokers and partitions there are. Files are looked at before Spark is started.
     """
-    from reconciler.balance.files.folders import LOADS_REPORT, refuse_foreign, refuse_uri
+    from reconciler.balance.files.folders import LOADS_REPORT, refuse_foreign_at
     from reconciler.balance.spark.session import require_spark, spark_session
     from reconciler.files.snapshot import read_snapshot
 
-    refuse_uri(out)
-    refuse_foreign(Path(out), LOADS_REPORT)
+    refuse_foreign_at(out, LOADS_REPORT)
     found = find_sample_files(job.samples)
     observed = read_snapshot(inputs.state) if inputs.state else None
     require_spark(job.spark)
     from reconciler.balance.spark.loads_job import SampleTask, State, run_loads
+    from reconciler.balance.spark.places import looked_up
 
     state = None
     if observed is not None:
         state = State(tuple(observed.brokers), tuple(key for key, _ in observed.partitions()))
     task = SampleTask(found.files, job.bucket_seconds, job.now, inputs.cluster, state, found.notes)
     with spark_session(job.spark) as spark:
-        return run_loads(spark, task, Path(out), document)
+        seen = looked_up(spark, found.files)
+        task = replace(task, files=seen.files, notes=(*found.notes, *seen.notes))
+        return run_loads(spark, task, out, document)
+
+
+def failed_gates(report: LoadReport, gates: Sequence[Gate], now: datetime, but: str) -> tuple[Problem, ...]:
+    """Return a problem for each cluster and gate that fails; `but` says what was done all the same."""
+    found = [
+        Seen(cluster.cluster, cluster.coverage, age(cluster.last_bucket, now), cluster.samples, cluster.all_defects)
+        for cluster in report.clusters
+        if cluster.cluster is not None
+    ]
+    return tuple(problem for seen in found for problem in failures(gates, seen, but=but, advice=ADVICE))
+
+
+def age(last: str | None, now: datetime) -> float | None:
+    """Return the seconds since that time bucket began."""
+    return None if last is None else (now - datetime.fromisoformat(last)).total_seconds()

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
+from helpers.samples.hole_oracle import Fills, expected_fills
+
 RATES = ("bytes_in", "bytes_out", "messages_in")
 MEASURES = (*RATES, "size_bytes", "end_offset")
 Key = tuple[str, str, int]
@@ -159,14 +161,17 @@ def _summed_up(
     buckets = {key: _buckets(found, bucket) for key, found in series.items() if found}
     for cluster in sorted({key[0] for key in buckets}):
         of = {key: found for key, found in buckets.items() if key[0] == cluster}
-        result.busiest[cluster] = busiest = _busiest(of)
+        fills = expected_fills(_series(of))
+        result.busiest[cluster] = busiest = _busiest(of, fills)
         starts = sorted({start for found in of.values() for start in found})
         steps = sorted(after - before for before, after in pairwise(starts))
         step = steps[(len(steps) - 1) // 2] if steps else bucket
         for key, found in of.items():
             due = max((starts[-1] - starts[0]) // step + 1, len(found))
             counts[cluster]["gap"] += due - len(found)
-            result.loads[key] = _load(found, busiest) | {"coverage": len(found) / due}
+            result.loads[key] = _load(found, busiest, fills.rates.get(key, {})) | {"coverage": len(found) / due}
+            for way, count in fills.counts.get(key, {}).items():
+                counts[cluster][way] += count
         for topic in {key[1] for key in of}:
             numbers = [key[2] for key in of if key[1] == topic]
             counts[cluster]["missingPartition"] += max(numbers) + 1 - len(numbers)
@@ -193,24 +198,39 @@ def _mean(values: list[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
-def _busiest(of: dict[Key, dict[int, dict[str, Any]]]) -> int | None:
+def _series(of: dict[Key, dict[int, dict[str, Any]]]) -> dict[tuple[str, str, int, str], dict[int, int]]:
+    series: dict[tuple[str, str, int, str], dict[int, int]] = {}
+    for key, found in of.items():
+        for rate in RATES:
+            known = {start: each[rate] for start, each in found.items() if each[rate] is not None}
+            if known:
+                series[(*key, rate)] = {start: math.floor(value * 1000 + 0.5) for start, value in known.items()}
+    return series
+
+
+def _busiest(of: dict[Key, dict[int, dict[str, Any]]], fills: Fills) -> int | None:
     totals: dict[int, int] = defaultdict(int)
     for found in of.values():
         for start, bucket in found.items():
             known = [bucket[name] for name in ("bytes_in", "bytes_out") if bucket[name] is not None]
             if known:
                 totals[start] += sum(math.floor(value * 1000 + 0.5) for value in known)
+    for made in fills.rates.values():
+        for start, rates in made.items():
+            totals[start] += sum(value for rate, value in rates.items() if rate != "messages_in")
     return min(totals, key=lambda start: (-totals[start], start)) if totals else None
 
 
-def _load(found: dict[int, dict[str, Any]], busiest: int | None) -> dict[str, Any]:
+def _load(found: dict[int, dict[str, Any]], busiest: int | None, fills: dict[int, dict[str, int]]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for rate in RATES:
-        values = sorted(each[rate] for each in found.values() if each[rate] is not None)
-        row[f"{rate}_avg"] = _mean(values)
+        seen = {start: each[rate] for start, each in found.items() if each[rate] is not None}
+        every = seen | {start: made[rate] / 1000 for start, made in fills.items() if rate in made}
+        values = sorted(every.values())
+        row[f"{rate}_avg"] = _mean(list(seen.values()))
         row[f"{rate}_p95"] = _between_ranks(values, 0.95)
         row[f"{rate}_max"] = values[-1] if values else None
-        row[f"{rate}_peak"] = found[busiest][rate] if busiest in found else None
+        row[f"{rate}_peak"] = every.get(busiest) if busiest is not None else None
     sized = sorted((each["size_at"], each["size_bytes"]) for each in found.values() if each["size_at"] is not None)
     row["size_bytes"] = sized[-1][1] if sized else None
     row["growth_bytes_per_day"] = _slope([(at - sized[0][0], size) for at, size in sized])

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def write_loads(folder: Path, cluster: str, rates: Mapping[tuple[str, int], tuple[int, int]]) -> str:
+def write_loads(
+    folder: Path, cluster: str, rates: Mapping[tuple[str, int], tuple[int, int]], coverage: float | None = 1.0
+) -> str:
     """Write bytes in and out per second of each (topic, partition); the averages are half of the peaks."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -21,5 +23,7 @@ def write_loads(folder: Path, cluster: str, rates: Mapping[tuple[str, int], tupl
         "bytes_out_avg": [rates[key][1] / 2 for key in keys],
         "size_bytes": [1] * len(keys),
     }
+    if coverage is not None:
+        columns["coverage"] = [coverage] * len(keys)
     parquet.write_table(pa.table(columns), folder / "part-0.parquet")
     return str(folder)

@@ -67,6 +67,7 @@ def drawn_rows(seed: int, *, partitions: int = 6, minutes: int = 40) -> list[Row
                 )
     _let_some_lag(Random(-1 - seed), rows)
     rows += [random.choice(rows) for _ in range(10)]
+    rows += [Row(START + minute * 60, "west", "t.o", partitions, 8.0, 3.0, 1.0) for minute in (5, 21)]
     rows.append(Row(None, "east", "t.o", 1, 5.0))
     rows.append(Row(START, None, "t.o", 1, 5.0))
     rows.append(Row(START, "east", "t.o", -1, 5.0))

@@ -1,0 +1,202 @@
+"""Reads and writes whole tables at any place: a path of this machine, a URI that Hadoop knows, a table of a catalogue.
+
+Executors write. A result is whole or not there: a local folder takes its place by a rename, and so does one at a URI.
+An object store has no such rename: there a list, written last, names the files of the result. Tables of a catalogue
+have their format's own commit. Reading goes by Spark alone; only what is renamed or listed at a URI asks Spark's Java.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from reconciler.balance.files.folders import NOT_OURS, TABLES_MARK, replaced_folder
+from reconciler.balance.files.table_folders import DELTA, ICEBERG, NO_READER, no_reader
+from reconciler.balance.spark.session import as_hadoop, raised_by_spark, write_parquet
+from reconciler.balance.spark.uri_results import GLOB_PATHS, files_at, listed_files, replaced_at_uri
+from reconciler.files.places import as_local, is_uri, may_be_table
+from reconciler.model.problem import ReconcilerError
+
+NOT_WHOLE = "KR284"
+NO_FILE_SYSTEM = "KR285"
+_MISSING_CLASS = re.compile(r'No FileSystem for scheme "?([\w+.-]+)|ClassNotFoundException: Class (\S+) not found')
+_OURS = "reconciler.writtenBy"
+
+
+class NothingThere(ReconcilerError):
+    """A place holds nothing, and no table has its name."""
+
+    code = "KR287"
+
+
+class Result(Protocol):
+    """A place that is being written to."""
+
+    def write(self, table: DataFrame, name: str = "") -> None:
+        """Write the table; of several each has its name."""
+
+    def tell(self, name: str, text: str) -> None:
+        """Write that text beside the tables; a table of a catalogue has no room for it."""
+
+
+@contextmanager
+def replaced(spark: SparkSession, place: str, token: str, names: Sequence[str] = ("",)) -> Iterator[Result]:
+    """Yield a result to write tables of these names to; at the end it takes the place of what was there.
+
+    Where the block fails, the place is what it was. What another program wrote there is refused: a folder that holds
+    anything, but no file `token`, a table that does not say so of itself.
+    """
+    local = as_local(place)
+    if is_uri(local):
+        with reachable(place), replaced_at_uri(spark, local, token) as result:
+            yield result
+    elif place_is_table(spark, local, has_to_be=False):
+        yield _Table({name: _to_replace(spark, f"{local}_{name}" if name else local, token) for name in names}, token)
+    else:
+        with replaced_folder(Path(local), token) as folder:
+            yield _Folder(folder)
+
+
+def write_whole(table: DataFrame, place: str, token: str = TABLES_MARK) -> None:
+    """Write the table to that place, whole or not at all."""
+    with replaced(table.sparkSession, place, token) as result:
+        result.write(table)
+        result.tell(token, "written by reconciler\n")
+
+
+def read_table(spark: SparkSession, place: str) -> DataFrame:
+    """Return the table at that place; a Delta or Iceberg table by its own reader. What is left over does not count.
+
+    Raises NothingThere where neither a file nor a table is there.
+    """
+    local = as_local(place)
+    if place_is_table(spark, local):
+        return spark.table(local)
+    uri = local if is_uri(local) else as_hadoop(str(Path(local).absolute()))
+    with reachable(place):
+        form = format_at(spark, uri)
+        if form is not None:
+            return read_format(spark, uri, form)
+        if files_at(spark, uri) is None:
+            raise NothingThere(f"{place}: no such folder, file or table; check the name")
+        names = listed_files(spark, uri)
+        reader = spark.read.option(GLOB_PATHS, value=False)
+        if names is not None:
+            reader = reader.option("pathGlobFilter", f"{{{','.join(names)}}}")
+        return reader.parquet(uri)
+
+
+def place_is_table(spark: SparkSession, place: str, *, has_to_be: bool = True) -> bool:
+    """Return whether it is a table of the session's catalogue, and no path.
+
+    For one that need not be there yet it is enough that the catalogue has its namespace.
+    """
+    if not may_be_table(place) or "`" in place:
+        return may_be_table(place)
+    namespace = place.rpartition(".")[0]
+    try:
+        if spark.catalog.tableExists(place):
+            return True
+        return not has_to_be and bool(namespace) and spark.catalog.databaseExists(namespace)
+    except PySparkException:  # no such catalogue, or no name
+        return False
+
+
+def read_format(spark: SparkSession, uri: str, form: str) -> DataFrame:
+    """Return the table of that format at a URI; raise ReconcilerError where this Spark has no reader for it."""
+    try:
+        found = spark.read.format(form).load(uri)
+        found.columns  # noqa: B018 - a remote session looks for the reader now
+    except raised_by_spark() as error:
+        if "DATA_SOURCE_NOT_FOUND" in str(error):
+            raise ReconcilerError(f"{uri.removeprefix('file://')}: {no_reader(form)}", code=NO_READER) from None
+        raise
+    return found
+
+
+def format_at(spark: SparkSession, uri: str) -> str | None:
+    """Return the format of the table that stands at that URI; None for a mere folder."""
+    if files_at(spark, f"{uri}/_delta_log"):
+        return DELTA
+    is_iceberg = any(file.endswith(".metadata.json") for file in files_at(spark, f"{uri}/metadata") or ())
+    return ICEBERG if is_iceberg else None
+
+
+@contextmanager
+def reachable(place: str) -> Iterator[None]:
+    """Tell in one sentence where Spark has no file system of a URI's scheme."""
+    try:
+        yield
+    except raised_by_spark() as error:
+        missing = _MISSING_CLASS.search(str(error))
+        if missing is None:
+            raise
+        scheme = place.partition(":")[0]
+        jar = " (s3a: org.apache.hadoop:hadoop-aws, of the version of Spark's Hadoop)" if scheme == "s3a" else ""
+        message = f"{place}: Spark has no file system for {scheme}: give it one by spark.jars.packages{jar}"
+        raise ReconcilerError(message, code=NO_FILE_SYSTEM) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A new folder of this machine."""
+
+    folder: Path
+
+    def write(self, table: DataFrame, name: str = "") -> None:
+        """Write the table there; executors that have other disks are told of."""
+        write_parquet(table, self.folder / name)
+
+    def tell(self, name: str, text: str) -> None:
+        """Write the text there."""
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """Tables of the catalogue, each of which is replaced by one commit."""
+
+    tables: Mapping[str, tuple[str, str]]
+    """By name: the whole name, and the format."""
+    token: str
+
+    def write(self, table: DataFrame, name: str = "") -> None:
+        """Let the table be what it was named for."""
+        whole, form = self.tables[name]
+        table.writeTo(whole).using(form).tableProperty(_OURS, self.token).createOrReplace()
+
+    def tell(self, name: str, text: str) -> None:
+        """Tell nothing: whoever runs the verb is told."""
+
+
+def _to_replace(spark: SparkSession, table: str, token: str) -> tuple[str, str]:
+    """Return the table and its format; raise ReconcilerError for one of others, or one that has no commit."""
+    if spark.catalog.tableExists(table):
+        described = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
+        told = {row["col_name"]: row["data_type"] or "" for row in described}
+        form = told.get("Provider", "").lower()
+        if f"{_OURS}={token}" not in told.get("Table Properties", "") and spark.table(table).take(1):
+            message = f"{table}: is a table that this verb did not write: name an empty or a new one"
+            raise ReconcilerError(message, code=NOT_OURS)
+    else:
+        form = _default_format(spark, table)
+    if form not in (DELTA, ICEBERG):
+        raise ReconcilerError(
+            f"{table}: a table of {form} cannot be replaced whole: name one of Delta or Iceberg, or a folder or URI",
+            code=NOT_WHOLE,
+        )
+    return table, form
+
+
+def _default_format(spark: SparkSession, table: str) -> str:
+    """Return the format in which that catalogue makes tables, by its class: Delta's and Iceberg's have one each."""
+    first = table.partition(".")[0].strip("`")
+    named = spark.conf.get(f"spark.sql.catalog.{first}", "")
+    whose = (named or spark.conf.get("spark.sql.catalog.spark_catalog", "") or "").lower()
+    default = spark.conf.get("spark.sql.sources.default", "parquet") or ""
+    return next((form for form in (DELTA, ICEBERG) if form in whose), default)

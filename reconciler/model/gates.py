@@ -1,0 +1,148 @@
+"""Holds gates: what measured loads must be worth, so that a verb does not go on with less."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+
+from reconciler.model.problem import Problem, Refused
+from reconciler.model.words import duration, number, percent
+
+FAILED, THIN, UNTOLD, NOT_TOLD = "KR268", "KR269", "KR270", "KR277"
+COVERAGE, AGE = "coverage", "age"
+_FORM = re.compile(r"\s*([A-Za-z0-9]+)\s*([<>])\s*([0-9]{1,12}(?:[.][0-9]{1,6})?)\s*(%|[smhd])?\s*")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_EXAMPLES = "coverage<95%, age>2h, negative>1%, counterReset>0"
+
+
+class Unit(StrEnum):
+    """What a bound counts."""
+
+    SHARE = "%"
+    TIME = "s"
+    COUNT = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A figure and the bound that it must not be beyond: below it for `coverage`, above it for all others."""
+
+    name: str
+    bound: float
+    unit: Unit
+    is_default: bool = False
+    """Whether nobody wrote it."""
+
+    def __str__(self) -> str:
+        return f"{self.name}{'<' if self.name == COVERAGE else '>'}{_written(self.bound, self.unit)}"
+
+
+LEAST_COVERAGE = Gate(COVERAGE, 0.75, Unit.SHARE, is_default=True)
+"""What a plan by measured loads wants where nothing else is said: three of four time buckets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was seen of one cluster, or of all of a job, and by whom it is called in a message. None is not known."""
+
+    name: str
+    coverage: float | None = None
+    """Share of the time buckets that have samples, 0 to 1."""
+    age_seconds: float | None = None
+    """Time since the last time bucket began."""
+    samples: int = 0
+    counts: Mapping[str, int] | None = field(default=None)
+    """How often each rule was broken, by its name."""
+
+
+class WrongGate(ValueError):
+    """A text is no gate; the message says what would be one."""
+
+
+class GateFailed(Refused):
+    """Measured loads are worth less than a gate wants (exit code 3)."""
+
+    code = FAILED
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems), code=self.problems[0].code)
+
+
+def parse_gate(text: str, rules: Sequence[str]) -> Gate:
+    """Return the gate that the text says; `rules` are the names of all rules about samples.
+
+    Raises WrongGate for anything that could be meant otherwise.
+    """
+    names = (COVERAGE, AGE, *rules)
+    found = _FORM.fullmatch(text)
+    if found is None:
+        raise WrongGate(f"{text!r} is no gate: write a name, < or >, and a bound, such as {_EXAMPLES}.")
+    name, operator, value, unit = found.groups()
+    if name not in names:
+        meant = get_close_matches(name.lower(), [each.lower() for each in names], n=1, cutoff=0.6)
+        spelt = [each for each in names if each.lower() in meant]
+        hint = f"did you mean {spelt[0]}?" if spelt else f"the names are {', '.join(names)}."
+        raise WrongGate(f"{text!r}: there is no figure {name}: {hint}")
+    if (operator == "<") != (name == COVERAGE):
+        turned = "<" if name == COVERAGE else ">"
+        raise WrongGate(f"{text!r} would fail where all is well: did you mean {name}{turned}{value}{unit or ''}?")
+    return _gate(text, name, float(value), unit)
+
+
+def _gate(text: str, name: str, value: float, unit: str | None) -> Gate:
+    if name == AGE:
+        if unit not in _SECONDS:
+            raise WrongGate(f"{text!r}: an age is a time: did you mean {name}>{value:g}h?")
+        return Gate(name, value * _SECONDS[unit], Unit.TIME)
+    if unit == "%":
+        if value > 100:  # noqa: PLR2004 - all of it
+            raise WrongGate(f"{text!r}: a share is at most 100%.")
+        return Gate(name, value / 100, Unit.SHARE)
+    if unit is not None or name == COVERAGE:
+        share = value if value > 1 else value * 100
+        raise WrongGate(f"{text!r}: did you mean {name}{'<' if name == COVERAGE else '>'}{share:g}%?")
+    return Gate(name, value, Unit.COUNT)
+
+
+def failures(gates: Sequence[Gate], seen: Seen, *, but: str, advice: str) -> Iterator[Problem]:
+    """Yield a problem for each gate that fails, or that cannot be held against what is known.
+
+    `but` says what was done or not done all the same, `advice` what else there is to do.
+    """
+    for gate in gates:
+        figure = _figure(gate, seen)
+        if figure is None:
+            message = f"{seen.name}: {gate.name} is not known, so --fail-on '{gate}' cannot be held: {but}; {advice}"
+            yield Problem(NOT_TOLD, message)
+        elif figure < gate.bound if gate.name == COVERAGE else figure > gate.bound:
+            side = "below" if gate.name == COVERAGE else "above"
+            told = f"{gate.name} is {_told(figure, gate.unit)}, {side} {_written(gate.bound, gate.unit)}"
+            yield Problem(THIN if gate.is_default else FAILED, f"{seen.name}: {told}: {but}; {advice}")
+
+
+def _figure(gate: Gate, seen: Seen) -> float | None:
+    if gate.name == COVERAGE:
+        return seen.coverage
+    if gate.name == AGE:
+        return seen.age_seconds
+    if seen.counts is None:
+        return None
+    count = seen.counts.get(gate.name, 0)
+    if gate.unit is Unit.COUNT:
+        return count
+    return count / seen.samples if seen.samples else float(count > 0)
+
+
+def _told(figure: float, unit: Unit) -> str:
+    if unit is Unit.SHARE:
+        # Rounded down, as everywhere: 100% says that nothing is missing.
+        return percent(int(figure * 1000 + 1e-6) / 1000)
+    return duration(figure) if unit is Unit.TIME else number(int(figure))
+
+
+def _written(bound: float, unit: Unit) -> str:
+    if unit is Unit.SHARE:
+        return percent(bound, 6)
+    return duration(bound).replace(" ", "") if unit is Unit.TIME else f"{bound:g}"
