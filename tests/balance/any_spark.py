@@ -75,7 +75,7 @@ def make_lake(home: Path) -> None:
         for bucket in range(BUCKETS)
     ]  # fmt: skip
     write_parquet(home / "even" / "part-0.parquet", rows)
-    write_broker_samples(home / "even", "demo", START, {1: 40.0, 2: 900.0})
+    write_broker_samples(home / "even", "demo", START, {1: 40.0, 2: 41.5, 3: 900.0})
     write_by_age(home / "broken", _broken(random, rows))
     write_by_age(home / "drawn", drawn_rows(5))
     _write_texts(home / "texts", drawn_rows(6))
