@@ -55,6 +55,15 @@ class Reassignment:
         return tuple(replica for replica in self.replicas if replica not in self.removing_replicas)
 
 
+@dataclass(frozen=True, slots=True)
+class Records:
+    """A partition's next records, offset and value, and where to go on; `error` is the protocol's name or None."""
+
+    values: tuple[tuple[int, bytes], ...] = ()
+    next_offset: int = 0
+    error: str | None = None
+
+
 class Clock(Protocol):
     """Time as the executor sees it: real, or a simulated cluster's own."""
 
@@ -261,6 +270,12 @@ class Admin(Protocol):
         """Return each partition's offset at EARLIEST, LATEST, or of the first record at or after `at` ms since 1970.
 
         None: no record is that late. A partition that no leader tells of, or that does not exist, is left out.
+        """
+
+    def records(self, positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:
+        """Return what comes next in each partition from its offset on, a few megabytes at most, without a group.
+
+        A partition that no leader tells of is left out. OFFSET_OUT_OF_RANGE: what stood there is gone.
         """
 
     def commit_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Answer]:

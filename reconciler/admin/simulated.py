@@ -8,7 +8,18 @@ from typing import TypeVar
 
 from reconciler.admin import simulated_views as views
 from reconciler.admin.holder import this_process
-from reconciler.admin.port import EARLIEST, LATEST, Answer, Clock, DiskUse, Lock, ProgressHook, Reassignment, WaitHook
+from reconciler.admin.port import (
+    EARLIEST,
+    LATEST,
+    Answer,
+    Clock,
+    DiskUse,
+    Lock,
+    ProgressHook,
+    Reassignment,
+    Records,
+    WaitHook,
+)
 from reconciler.admin.simulated_locks import Locks, MemoryLocks, SimulatedLock, taken
 from reconciler.model.change import ConfigChange, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, LogDir, Topic
@@ -27,6 +38,8 @@ from reconciler.simulate.topics import create_partitions, create_topics, delete_
 
 K = TypeVar("K", bound=Hashable)
 
+RECORDS_AT_ONCE = 500
+"""How many records of a partition are told at once: a real broker tells so many bytes."""
 START = datetime(2026, 1, 1, tzinfo=UTC)
 """When a cluster begins whose file does not say when it was observed."""
 
@@ -89,6 +102,8 @@ class SimulatedAdmin:
         self.cluster = cluster
         self.fault = fault
         self.writes = 0
+        self.values: dict[TopicPartition, list[bytes]] = {}
+        """What the records hold whose values matter; all others are counted only."""
         self._written: list[tuple[int, TopicPartition, int]] = []
         self._chosen_log_dirs: dict[tuple[TopicPartition, int], str] = {}
         self._began = _milliseconds(_time(cluster.observed_at))
@@ -282,6 +297,20 @@ class SimulatedAdmin:
             for key, partition in found
             if partition is not None and partition.leader is not None
         }
+
+    def records(self, positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:
+        self._before("records")
+        return {
+            key: Records(self._values(key, offset), self._next(key, offset))
+            for key, offset in sorted(positions.items())
+            if self.cluster.partition(key) is not None
+        }
+
+    def _values(self, key: TopicPartition, offset: int) -> tuple[tuple[int, bytes], ...]:
+        return tuple(enumerate(self.values.get(key, ())[offset : offset + RECORDS_AT_ONCE], start=offset))
+
+    def _next(self, key: TopicPartition, offset: int) -> int:
+        return max(offset, min(offset + RECORDS_AT_ONCE, len(self.values.get(key, ()))))
 
     def commit_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Answer]:
         return self._send("commit_offsets", list(offsets), lambda cluster: commit_offsets(cluster, group_id, offsets))

@@ -9,9 +9,13 @@
     files      samples, Arrow tables and result folders on disk
     model      the balance report, and what was wrong with samples
 
+Where samples come from: `workflow.collect` asks Kafka itself, beside it `exporters` ask JMX exporters or a Prometheus
+what brokers carry (`model.exported`, `model.shares`), or `cruise_control` reads its reporter's topic in their place.
+
 How samples become figures, in `spark`; both jobs begin alike:
 
-    sources, prometheus   files of every kind -> one table of samples
+    sources, formats      files of every kind -> one table of samples
+    prometheus, jmx_tool  figures of exporters, recorded rules and JMX, by their names (metric_names)
     normalise             every rule marks what it finds; what is left out is counted, never dropped unseen
     growth                rates that were not measured, from the growth of offsets and sizes
 

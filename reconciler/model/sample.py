@@ -40,7 +40,7 @@ class ClusterSample:
         """Return the bytes of each partition's log: of its leader, else of the largest replica that is told."""
         largest: dict[TopicPartition, int] = {}
         of_leader: dict[TopicPartition, int] = {}
-        leaders = self._leaders()
+        leaders = self.leaders()
         for key, broker_id, _, size, _, is_future in self.replicas:
             if size is None or is_future:
                 continue
@@ -51,9 +51,10 @@ class ClusterSample:
 
     def partitions(self) -> list[TopicPartition]:
         """Return every partition that metadata or a log dir shows, sorted."""
-        return sorted({*self._leaders(), *(replica.topic_partition for replica in self.replicas)})
+        return sorted({*self.leaders(), *(replica.topic_partition for replica in self.replicas)})
 
-    def _leaders(self) -> dict[TopicPartition, int | None]:
+    def leaders(self) -> dict[TopicPartition, int | None]:
+        """Return the leader of each partition that metadata shows, None where it has none."""
         return {
             TopicPartition(topic.name, partition.partition): partition.leader
             for topic in self.topics.values()

@@ -73,6 +73,9 @@ class AdminCluster(Protocol):
     def produce(self, topic: str, partition: int, size: int) -> None:
         """Write about that many bytes to all of the partition's replicas."""
 
+    def write(self, topic: str, partition: int, values: Sequence[bytes]) -> None:
+        """Write records with these values."""
+
     def kill(self, broker_id: int) -> None:
         """Kill a broker; returns when the controller counts it as dead."""
 
@@ -702,6 +705,18 @@ class AdminContract:
     def test_a_log_dir_that_a_broker_does_not_have_is_refused(self, bench: Bench) -> None:
         key = TopicPartition(bench.topic((1, 2)), 0)
         assert bench.admin.choose_log_dirs(4, {key: "/nowhere"})[key].error == "LOG_DIR_NOT_FOUND"
+
+    def test_records_are_read_on_from_any_offset(self, bench: Bench) -> None:
+        name = bench.topic((1, 2), (2, 3))
+        first, second = (TopicPartition(name, number) for number in range(2))
+        bench.cluster.write(name, 0, [b"one", b"two", b"three"])
+        told = bench.admin.records({first: 1, second: 0, TopicPartition(name, 7): 0})
+        assert {key: (one.values, one.next_offset, one.error) for key, one in told.items()} == {
+            first: (((1, b"two"), (2, b"three")), 3, None),
+            second: ((), 0, None),
+        }
+        bench.cluster.write(name, 0, [b"four"])
+        assert bench.admin.records({first: 3})[first].values == ((3, b"four"),)
 
     def test_brokers_are_told_without_configs_and_log_dirs(self, bench: Bench) -> None:
         brokers = bench.admin.brokers()

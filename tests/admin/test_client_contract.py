@@ -1,6 +1,6 @@
 """The contract, against real Kafka."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -26,6 +26,9 @@ class RealCluster:
 
     def produce(self, topic: str, partition: int, size: int) -> None:
         self.brokers.produce(topic, partition, size=size)
+
+    def write(self, topic: str, partition: int, values: Sequence[bytes]) -> None:
+        self.brokers.write(topic, partition, values)
 
     def kill(self, broker_id: int) -> None:
         self.brokers.kill(broker_id)

@@ -1,6 +1,6 @@
 """The contract of groups, against real Kafka; and what only real groups show: KIP-848, rights, foreign protocols."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -28,6 +28,9 @@ class RealGroups:
 
     def produce(self, topic: str, partition: int, size: int) -> None:
         self.brokers.produce(topic, partition, size=size)
+
+    def write(self, topic: str, partition: int, values: Sequence[bytes]) -> None:
+        self.brokers.write(topic, partition, values)
 
     def kill(self, broker_id: int) -> None:
         self.brokers.kill(broker_id)

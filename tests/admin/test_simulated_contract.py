@@ -1,6 +1,6 @@
 """The contract, against the simulated cluster: the same tests that real Kafka passes."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -20,6 +20,9 @@ class SimulatedCluster:
 
     def produce(self, topic: str, partition: int, size: int) -> None:
         self.admin.produce(TopicPartition(topic, partition), size=size, records=max(1, size // 10_000))
+
+    def write(self, topic: str, partition: int, values: Sequence[bytes]) -> None:
+        self.admin.values.setdefault(TopicPartition(topic, partition), []).extend(values)
 
     def kill(self, broker_id: int) -> None:
         self.admin.kill_broker(broker_id)

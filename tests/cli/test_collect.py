@@ -41,7 +41,9 @@ def test_rounds_over_an_hour(reconciler: Program, demo: Path) -> None:
 def test_json_has_a_line_for_each_round(reconciler: Program, demo: Path) -> None:
     done = reconciler("collect", "--out", str(demo / "samples"), "--every", "10m", "--for", "20m", "-o", "json")
     told = [json.loads(line) for line in done.out.splitlines()]
-    assert [set(each) for each in told] == [{"at", "cluster", "failed", "partitions", "replicas", "unknown"}] * 3
+    assert [set(each) for each in told] == [
+        {"at", "brokers", "cluster", "failed", "partitions", "replicas", "unknown"}
+    ] * 3
     assert {(each["cluster"], each["partitions"], each["failed"]) for each in told} == {("demo", 480, None)}
 
 
@@ -54,6 +56,8 @@ def test_json_has_a_line_for_each_round(reconciler: Program, demo: Path) -> None
         (("--out", "s", "--every", "60"), "is no length of time"),
         (("--out", "s", "--state", "x.json"), "collect works on a cluster"),
         (("--out", "s", "-o", "html"), "'html'"),
+        (("--out", "s", "--prometheus-match", 'cluster="a"'), "--prometheus-match belongs to --prometheus"),
+        (("--out", "s", "--metrics-client", "p"), "--metrics-client belongs to --prometheus"),
     ],
 )
 def test_wrong_usage_ends_with_64(reconciler: Program, arguments: tuple[str, ...], words: str) -> None:

@@ -40,6 +40,8 @@ def test_wrong_usage_and_wrong_files_are_told_before_spark_is_started(reconciler
     out = str(tmp_path / "out")
     assert reconciler("loads", "--out", out).code == 64
     assert reconciler("loads", "--samples", _csv(tmp_path), "--out", out, "--bucket", "60").code == 64
+    misspelt = reconciler("loads", "--samples", _csv(tmp_path), "--out", out, "--measure", "byte_in")
+    assert (misspelt.code, "did you mean bytes_in?" in misspelt.err) == (64, True)
     gate = reconciler("loads", "--samples", _csv(tmp_path), "--out", out, "--fail-on", "coverge<95%")
     assert (gate.code, "there is no figure coverge: did you mean coverage?" in gate.err) == (64, True)
     missing = reconciler("loads", "--samples", str(tmp_path / "none"), "--out", out)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from reconciler.admin.client import group_writes, groups, log_dirs, observe, requests, vitals
+from reconciler.admin.client import group_writes, groups, log_dirs, observe, records, requests, vitals
 from reconciler.admin.client.connecting import open_wire
 from reconciler.admin.client.lock import ClusterLock, ask_rate, lock_holder, take_lock
 from reconciler.admin.client.lock_kept import kept
@@ -16,7 +16,7 @@ from reconciler.admin.client.offsets import end_offsets, leaders_of, log_offsets
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.holder import this_process
-from reconciler.admin.port import Answer, Clock, DiskUse, ProgressHook, Reassignment, WaitHook
+from reconciler.admin.port import Answer, Clock, DiskUse, ProgressHook, Reassignment, Records, WaitHook
 from reconciler.admin.waits import waiting_for
 from reconciler.model.change import ConfigChange, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic
@@ -205,6 +205,9 @@ class KafkaAdmin:
                 self.clock.sleep(LAG_SECONDS)
             found |= log_offsets(self.wire, asked, at)
         return dict(sorted(found.items()))
+
+    def records(self, positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:
+        return records.records(self.wire, positions)
 
     def commit_offsets(self, group_id: str, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Answer]:
         return group_writes.commit_offsets(self.wire, group_id, offsets)

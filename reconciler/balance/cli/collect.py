@@ -15,7 +15,9 @@ from reconciler.render.escape import visible
 if TYPE_CHECKING:
     from reconciler.balance.workflow.collect import Collected
 
-DEFAULT_EVERY = timedelta(seconds=60)
+DEFAULT_EVERY, DEFAULT_SINCE = timedelta(seconds=60), timedelta(hours=1)
+USUAL_TOPIC = "*"
+"""Stands for the topic that the reporter writes to as a rule; no topic has this name."""
 
 
 @verb(
@@ -26,6 +28,8 @@ DEFAULT_EVERY = timedelta(seconds=60)
         reconciler collect --cluster prod-eu --out samples
         reconciler collect --cluster prod-eu --out samples --every 60s --for 24h
         reconciler collect --bootstrap-server kafka-1:9093 --client client.properties --out samples --every 5m
+        reconciler collect --cluster prod-eu --out samples --every 60s --prometheus http://prometheus:9090
+        reconciler collect --cluster prod-eu --out samples --every 60s --jmx-exporter 1=http://kafka-1:7071/metrics
     """,
 )
 @option("--out", metavar="DIR", required=True, help="Folder of the samples; kept and added to.")
@@ -39,23 +43,76 @@ DEFAULT_EVERY = timedelta(seconds=60)
     envvar="RECONCILER_COLLECT_FOR",
     help="How long [default: no end].",
 )
-def command(asked: Asked, out: str, every: timedelta | None, length: timedelta | None, *, once: bool) -> int:
+@option("--prometheus", metavar="URL", help="Ask this Prometheus what brokers carry, beside each round.")
+@option("--prometheus-match", metavar="MATCHERS", help="Labels that pick the cluster there: 'cluster=\"prod-eu\"'.")
+@option(
+    "--jmx-exporter",
+    metavar="[ID=]URL",
+    multiple=True,
+    help="Ask this JMX exporter what its broker carries; ID where no label tells which broker that is.",
+)
+@option("--metrics-client", metavar="FILE", help="Properties for both: username, password, bearer.token and more.")
+@option(
+    "--cruise-control-metrics",
+    metavar="[TOPIC]",
+    is_flag=False,
+    flag_value=USUAL_TOPIC,
+    help="Read what Cruise Control's metrics reporter has written since the last time, in place of log dirs.",
+)
+@option("--since", type=DURATION, metavar="TIME", help="With it: how far back to begin at first [default: 1h].")
+def command(
+    asked: Asked,
+    out: str,
+    every: timedelta | None,
+    length: timedelta | None,
+    *,
+    once: bool,
+    prometheus: str | None,
+    prometheus_match: str | None,
+    jmx_exporter: tuple[str, ...],
+    metrics_client: str | None,
+    cruise_control_metrics: str | None,
+    since: timedelta | None,
+) -> int:
     """Sample a live cluster into Parquet for loads: sizes on disk, leaders, end offsets.
 
     Without --every and --for one round, with --every alone until it is stopped. Each round is kept as soon as it is
     taken, so stopping it at any time loses nothing; running it again, or twice at once, adds to the same folder.
     With -o json stdout has one object a line, for each round.
+
+    With --prometheus or --jmx-exporter each round has what brokers carry too (bytes, CPU, latencies, in DIR/_brokers),
+    and partitions their share of their topic's bytes in and out. The file of --metrics-client may hold username,
+    password, bearer.token, ssl.ca.location and header.NAME, with secrets as ${env:NAME} or ${file:/path}.
+
+    With --cruise-control-metrics a round is what brokers reported into Cruise Control's topic since the round before,
+    also of a run before, but for the last half minute: sizes, shares of topics' rates, and what brokers carry.
     """
     if once and (every or length):
         raise click.UsageError("--once is one round: leave --every and --for out, or leave --once out.")
     if every is not None and not every:
         raise click.UsageError("--every 0s would never end: name the time from one round to the next, such as 60s.")
+    if prometheus_match and not prometheus:
+        raise click.UsageError("--prometheus-match belongs to --prometheus URL.")
+    if metrics_client and not (prometheus or jmx_exporter):
+        raise click.UsageError("--metrics-client belongs to --prometheus URL and --jmx-exporter URL.")
+    if cruise_control_metrics and (prometheus or jmx_exporter):
+        raise click.UsageError("--cruise-control-metrics tells what exporters would: leave one of them out.")
+    if since is not None and not cruise_control_metrics:
+        raise click.UsageError("--since belongs to --cruise-control-metrics.")
     from reconciler.balance.workflow.collect import ONCE, Schedule, collect
+    from reconciler.balance.workflow.cruise_control import CruiseControl
+    from reconciler.balance.workflow.exporters import Exporters, exporters_named
 
     schedule = ONCE if every is None and length is None else Schedule(every or DEFAULT_EVERY, length)
+    beside: Exporters | CruiseControl | None
+    if cruise_control_metrics:
+        topic = None if cruise_control_metrics == USUAL_TOPIC else cruise_control_metrics
+        beside = CruiseControl(topic, since or DEFAULT_SINCE)
+    else:
+        beside = exporters_named(asked.inputs, prometheus, prometheus_match, jmx_exporter, metrics_client)
     told = _Told(out, is_json=asked.is_json)
     try:
-        collect(asked.inputs, out, schedule, told.round)
+        collect(asked.inputs, out, schedule, told.round, beside)
     finally:
         told.end()
     return Exit.DONE
@@ -83,6 +140,8 @@ class _Told:
         self._rounds += 1
         self._rows += done.written.partitions
         rows = f"{counted(done.written.partitions, 'partition')}, {counted(done.written.replicas, 'replica')}"
+        if done.written.brokers:
+            rows += f", {counted(done.written.brokers, 'broker')}"
         tell(f"{done.moment}  {visible(done.cluster)}: {rows}")
         for each in done.untold:
             if each not in self._warned:

@@ -15,8 +15,29 @@ if TYPE_CHECKING:
     from reconciler.balance.spark.work import Work
 
 Result = TypeVar("Result")
+MEASURES = ("bytes_in", "bytes_out", "messages_in", "size_bytes", "end_offset")
+MEASURE_HELP = (
+    "What series of Prometheus measure that have no name, as rate() answers: bytes_in, bytes_out, messages_in, "
+    "size_bytes or end_offset [default: the one that the file's name holds]."
+)
 MASTER_HELP = "Spark master, or sc://HOST:PORT of a Spark Connect server [default: spark-submit's, else local[*]]."
 CONF_HELP = "Setting of Spark, beside ours; those that figures depend on are refused."
+
+
+class Measure(click.ParamType[str]):
+    """A figure of a sample, by the name of its column."""
+
+    name = "measure"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name; for an unknown one, name the nearest."""
+        from difflib import get_close_matches
+
+        if value not in MEASURES:
+            near = get_close_matches(str(value).lower(), MEASURES, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(MEASURES)}."
+            self.fail(f"{value!r} is no figure of samples: {hint}", param, ctx)
+        return str(value)
 
 
 def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
@@ -24,6 +45,7 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
 
     def decorate(command: Callable[..., Result]) -> Callable[..., Result]:
         @click.option("--bucket", type=DURATION, default="60s", show_default=True, show_envvar=True, help=bucket_help)
+        @click.option("--measure", type=Measure(), metavar="NAME", show_envvar=True, help=MEASURE_HELP)
         @click.option("--master", metavar="URL", show_envvar=True, help=MASTER_HELP)
         @click.option("--driver-memory", metavar="SIZE", show_envvar=True, help="Memory of Spark's driver, such as 4g.")
         @click.option("--conf", metavar="KEY=VALUE", multiple=True, callback=_conf, help=CONF_HELP)
@@ -33,6 +55,7 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
             samples: tuple[str, ...],
             more: tuple[str, ...],
             bucket: timedelta,
+            measure: str | None,
             master: str | None,
             driver_memory: str | None,
             conf: tuple[str, ...],
@@ -47,7 +70,7 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
                 raise click.UsageError("--bucket must be at least 1s.")
             seconds, has_progress = int(bucket.total_seconds()), sys.stderr.isatty()
             spark = SparkChoice(master, driver_memory, has_progress, _added(conf), _tell_work)
-            job = SparkJob(datetime.now(UTC), (*samples, *more), seconds, spark)
+            job = SparkJob(datetime.now(UTC), (*samples, *more), seconds, spark, measure)
             return command(*arguments, job=job, **options)
 
         return with_job

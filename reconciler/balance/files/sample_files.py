@@ -4,18 +4,30 @@ Files of this machine are looked at here, and read by Spark. What lies at a URI,
 `spark.places` does, and has the same checks made here.
 """
 
-import csv
-import gzip
-import io
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from itertools import takewhile
 from pathlib import Path
 
+from reconciler.balance.files.sample_formats import (
+    DAMAGED,
+    NOT_SAMPLES,
+    WRONG_COLUMNS,
+    Wrong,
+    avro_columns,
+    csv_fields,
+    first_line,
+    head_of,
+    is_jmx_tool,
+    nameless_measure,
+    orc_columns,
+    plain_name,
+    refuse_other_objects,
+)
 from reconciler.balance.files.table_folders import (
     DELTA,
     ICEBERG,
@@ -28,9 +40,6 @@ from reconciler.files.places import as_local, is_for_spark, is_uri
 from reconciler.model.problem import InvalidInput, Problem
 
 NO_FILE = "KR140"
-NOT_SAMPLES = "KR144"
-DAMAGED = "KR145"
-WRONG_COLUMNS = "KR146"
 KEYS = ("cluster", "topic", "partition")
 RATES = ("bytes_in", "bytes_out", "messages_in")
 SAMPLE_COLUMNS = {
@@ -77,13 +86,14 @@ BROKER_COLUMNS = {
 
 Rates are per second, `cpu` is a share of the machine; the last four are the 99.9th percentile, else the 99th, in
 milliseconds. Null is unknown."""
+ESTIMATED = "estimated"
+"""A column that files of samples may have: whether a row's rates were not measured, but made of a topic's."""
 NEEDED = ("ts", "topic", "partition")
 MEASURES = (*RATES, "size_bytes", "end_offset")
 REPLICA_ONLY = ("broker", "log_dir", "offset_lag", "is_future")
 COLUMNS = (*NEEDED, "cluster", *MEASURES)
 # What no replica sample has: a file with one of them holds samples of partitions, whatever other columns it has.
 _OF_PARTITIONS = frozenset(MEASURES) - {"size_bytes"}
-_HEAD_BYTES = 1 << 16
 _TIMES = ("timestamp", "string", "large_string", "int")
 _NUMBERS = ("int", "uint", "float", "double", "decimal32", "decimal64", "decimal128", "string", "large_string")
 _TEXTS = ("string", "large_string", "dictionary")
@@ -96,7 +106,10 @@ class Kind(StrEnum):
     PARQUET = "parquet"
     CSV = "csv"
     JSON_LINES = "json lines"
+    ORC = "ORC"
+    AVRO = "Avro"
     PROMETHEUS = "Prometheus export"
+    JMX_TOOL = "JmxTool's CSV"
     SNAPSHOT = "snapshot"
     DELTA = DELTA
     ICEBERG = ICEBERG
@@ -107,7 +120,15 @@ class Kind(StrEnum):
 
 
 TABLES = (Kind.DELTA, Kind.ICEBERG, Kind.TABLE)
-_ROWS = (Kind.PARQUET, Kind.CSV, Kind.JSON_LINES, *TABLES)
+TYPED = (Kind.PARQUET, Kind.ORC, Kind.AVRO)
+"""Kinds of files that tell the types of their columns."""
+ROWS = (*TYPED, Kind.CSV, Kind.JSON_LINES, *TABLES)
+"""Kinds whose rows are samples as they stand."""
+_ENDINGS = {
+    ".parquet": Kind.PARQUET, ".pq": Kind.PARQUET, ".orc": Kind.ORC, ".avro": Kind.AVRO, ".csv": Kind.CSV,
+    ".jsonl": Kind.JSON_LINES, ".ndjson": Kind.JSON_LINES, ".json": Kind.JSON_LINES,
+}  # fmt: skip
+_KNOWN_ENDINGS = ".parquet, .orc, .avro, .csv, .jsonl or .json file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +146,10 @@ class SampleFile:
     folders: tuple[str, ...] = ()
     is_pattern: bool = False
     """Whether the path is a pattern of Hadoop's, and no name."""
+    separator: str = ","
+    """What stands between a CSV's fields; where it is a semicolon, a comma may stand before a number's fraction."""
+    measure: str = ""
+    """What a Prometheus answer's series measure that have no name; of a place, those of all answers there."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -139,7 +164,7 @@ class SampleFile:
     @property
     def may_stand_alone(self) -> bool:
         """Whether its samples may well have all their rates, so that none has to be made from growth."""
-        return self.kind in _ROWS and not self.has_replicas and (not self.columns or "bytes_in" in self.names)
+        return self.kind in ROWS and not self.has_replicas and (not self.columns or "bytes_in" in self.names)
 
     @property
     def has_messages(self) -> bool:
@@ -160,17 +185,10 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-class Wrong(ValueError):
-    """A file is not what it should be: a code and a sentence without the file's name."""
-
-    def __init__(self, code: str, message: str) -> None:
-        self.code = code
-        super().__init__(message)
-
-
-def find_sample_files(paths: Iterable[str]) -> Found:
+def find_sample_files(paths: Iterable[str], measure: str | None = None) -> Found:
     """Return every file of samples at and below the paths, patterns included; of a URI or a table, the place.
 
+    `measure`: what series of Prometheus measure that have no name; None: their file's name says it.
     Raises InvalidInput with one problem for each file that is missing, damaged, or has not the right columns.
     """
     files: dict[str, SampleFile] = {}
@@ -178,10 +196,10 @@ def find_sample_files(paths: Iterable[str]) -> Found:
     problems: list[Problem] = []
     for given in paths:
         if _is_sparks_to_find(given):
-            files.setdefault(given, SampleFile(given, Kind.PLACE, root=given))
+            files.setdefault(given, SampleFile(given, Kind.PLACE, root=given, measure=measure or ""))
             continue
         for path in _matches(as_local(given)):
-            found = _at(path, _root(given, path), notes, problems)
+            found = _at(path, _root(given, path), measure, notes, problems)
             files |= {file.path: file for file in found if file.path not in files}
     if problems:
         raise InvalidInput(problems)
@@ -189,7 +207,7 @@ def find_sample_files(paths: Iterable[str]) -> Found:
     return Found(tuple(files[path] for path in sorted(files)), tuple(notes))
 
 
-def _at(given: Path, root: Path, notes: list[str], problems: list[Problem]) -> list[SampleFile]:
+def _at(given: Path, root: Path, measure: str | None, notes: list[str], problems: list[Problem]) -> list[SampleFile]:
     """Return the files at and below a path, each Delta or Iceberg table as one; add to the notes and problems."""
     found, passed_over = _below(given)
     base = given.absolute()
@@ -207,7 +225,7 @@ def _at(given: Path, root: Path, notes: list[str], problems: list[Problem]) -> l
     files = [SampleFile(str(table), Kind(name), root=str(table)) for table, name in tables.items()]
     for path in of_no_table(found):
         try:
-            files.append(_looked_at(path, root))
+            files.append(_looked_at(path, root, measure))
         except Wrong as wrong:
             problems.append(Problem(wrong.code, f"{path}: {wrong}"))
     return files
@@ -252,36 +270,40 @@ def _below(given: Path) -> tuple[list[Path], list[Path]]:
 
 def _nothing_there(given: str) -> str:
     if Path(given).exists():
-        return f"{given}: holds no samples: no .parquet, .csv, .jsonl or .json file is in it"
+        return f"{given}: holds no samples: no {_KNOWN_ENDINGS} is in it"
     return f"{given}: no such file or folder, so there are no samples to read; check the path"
 
 
 def kind_by_name(name: str) -> Kind | None:
-    """Return the kind that the name says; `.json` may be three of them."""
-    plain = name.lower().removesuffix(".gz")
-    if plain.endswith((".parquet", ".pq")):
-        return Kind.PARQUET
-    if plain.endswith(".csv"):
-        return Kind.CSV
-    return Kind.JSON_LINES if plain.endswith((".jsonl", ".ndjson", ".json")) else None
+    """Return the kind that the name says; `.json` may be three of them, `.csv` two."""
+    plain = plain_name(name)
+    kind = next((kind for ending, kind in _ENDINGS.items() if plain.endswith(ending)), None)
+    return None if kind in {Kind.ORC, Kind.AVRO} and plain != name.lower() else kind
 
 
-def _looked_at(path: Path, root: Path) -> SampleFile:
+def _looked_at(path: Path, root: Path, measure: str | None) -> SampleFile:
     kind = kind_by_name(path.name)
     _refuse_names_of_sparks(path)
     if kind is None:
-        raise Wrong(NOT_SAMPLES, "is not a .parquet, .csv, .jsonl or .json file, so its samples cannot be read")
+        raise Wrong(NOT_SAMPLES, f"is not a {_KNOWN_ENDINGS}, so its samples cannot be read")
     columns: Iterable[tuple[str, str]] = ()
-    if kind is Kind.PARQUET:
-        columns = _parquet_columns(path)
+    separator, named = ",", ""
+    if kind in _COLUMNS_OF:
+        columns = _known_columns(_COLUMNS_OF[kind](path))
+    elif kind is Kind.CSV and is_jmx_tool(_head(path)):
+        kind = Kind.JMX_TOOL
+        refuse_other_objects(path)
     elif kind is Kind.CSV:
-        columns = ((name, "string") for name in csv_header(_head(path)))
+        header, separator = csv_header(_head(path))
+        columns = ((name, "string") for name in header)
     else:
         kind, columns = json_kind(_head(path))
+    if kind is Kind.PROMETHEUS:
+        named = nameless_measure(_head(path), path.name, measure)
     base = root if root.is_dir() else root.parent
     folders = tuple(part.partition("=")[0] for part in path.relative_to(base).parts[:-1] if "=" in part)
-    file = SampleFile(str(path), kind, tuple(columns), str(base), folders)
-    if kind in {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES}:
+    file = SampleFile(str(path), kind, tuple(columns), str(base), folders, separator=separator, measure=named)
+    if kind in ROWS:
         check_columns(file)
     return file
 
@@ -304,23 +326,33 @@ def _parquet_columns(path: Path) -> list[tuple[str, str]]:
     try:
         schema = parquet.read_schema(path)
     except (ArrowException, OSError, ValueError) as error:
-        raise Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {_first_line(error)}") from None
-    # A column in which nothing was ever known has no type: it is as if it were not there.
-    columns = [(field.name, str(field.type)) for field in schema if str(field.type) != "null"]
+        raise Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {first_line(error)}") from None
+    return [(field.name, str(field.type)) for field in schema]
+
+
+_COLUMNS_OF: Mapping[Kind, Callable[[Path], list[tuple[str, str]]]] = {
+    Kind.PARQUET: _parquet_columns,
+    Kind.ORC: orc_columns,
+    Kind.AVRO: avro_columns,
+}
+
+
+def _known_columns(columns: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the columns that have a type: one in which nothing was ever known is as if it were not there."""
+    typed = [(name, kind) for name, kind in columns if kind != "null"]
     for name in (*COLUMNS, *REPLICA_ONLY):
-        _refuse_twice(name, [found for found, _ in columns if found.lower() == name])
-    return columns
+        _refuse_twice(name, [found for found, _ in typed if found.lower() == name])
+    return typed
 
 
-def csv_header(head: str) -> list[str]:
-    """Return the columns that the first line of a CSV names; raise Wrong where it names none."""
-    head = head.removeprefix("\ufeff")
-    header = [name.strip() for name in next(csv.reader(io.StringIO(head)), [])]
+def csv_header(head: str) -> tuple[list[str], str]:
+    """Return the columns that a CSV's first line names, and what separates them; raise Wrong where it names none."""
+    header, separator = csv_fields(head)
     if not header:
         raise Wrong(DAMAGED, f"is empty; its first line must name the columns, such as {','.join(COLUMNS)}")
     for name in (*COLUMNS, *REPLICA_ONLY):
         _refuse_twice(name, [found for found in header if found == name])
-    return header
+    return header, separator
 
 
 def _refuse_twice(name: str, spelt: list[str]) -> None:
@@ -355,11 +387,7 @@ def _refuse_other_answers(head: str) -> None:
 
 
 def _head(path: Path) -> str:
-    try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            return file.read(_HEAD_BYTES).decode("utf-8", "replace")
-    except (OSError, EOFError, ValueError) as error:
-        raise Wrong(DAMAGED, f"cannot be read: {_first_line(error)}") from None
+    return head_of(path).decode("utf-8", "replace")
 
 
 def check_columns(file: SampleFile) -> None:
@@ -401,11 +429,7 @@ def unused_columns(files: Iterable[SampleFile]) -> list[str]:
     """Return a note for each column that no sample has, by the first file that has it."""
     unused: dict[str, str] = {}
     for file in files:
-        used = {*COLUMNS, *REPLICA_ONLY} if file.has_replicas else {*COLUMNS}
+        used = {*COLUMNS, *REPLICA_ONLY} if file.has_replicas else {*COLUMNS, ESTIMATED}
         for name in sorted(set(dict(file.columns)) - used):
             unused.setdefault(name, file.path)
     return [f"{path}: the column {name} is none of a sample's; not used" for name, path in sorted(unused.items())]
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0].rstrip(".")

@@ -2,10 +2,11 @@
 
     DIR/cluster=prod/date=2026-11-21/20261121T140211.000000Z-5f0c2b9a.parquet            partitions
     DIR/_replicas/cluster=prod/date=2026-11-21/20261121T140211.000000Z-5f0c2b9a.parquet  replicas on disk
+    DIR/_brokers/cluster=prod/date=2026-11-21/20261121T140211.000000Z-5f0c2b9a.parquet   what brokers carry
 
 Spark, DuckDB and pyarrow take no file or folder for data whose name begins with `_` or `.`, so DIR itself is a table of
-partition samples, at a path as at a URI, and DIR/_replicas one of replica samples. Each file is one round of one
-collector, has the column `cluster` too, and is whole: it gets its name when all of it is on disk.
+partition samples, at a path as at a URI, DIR/_replicas one of replica samples, DIR/_brokers one of brokers. Each file
+is one round of one collector, has the column `cluster` too, and is whole: it gets its name when all of it is on disk.
 """
 
 import io
@@ -17,12 +18,15 @@ from pathlib import Path
 from types import ModuleType
 from uuid import uuid4
 
-from reconciler.balance.files.sample_files import REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.balance.files.sample_files import BROKER_COLUMNS, ESTIMATED, RATES, REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.balance.model.cruise_control import Report
+from reconciler.balance.model.exported import BrokerSample
+from reconciler.balance.model.shares import Shares
 from reconciler.files.raw import write_atomically
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.sample import ClusterSample
 
-REPLICAS_FOLDER = "_replicas"
+REPLICAS_FOLDER, BROKERS_FOLDER = "_replicas", "_brokers"
 UNWRITTEN, NO_PYARROW = "KR141", "KR142"
 # What Spark's ExternalCatalogUtils.escapePathName escapes, and every other reader of such folders takes back.
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | frozenset(map(chr, range(32)))
@@ -34,13 +38,16 @@ class Round:
 
     partitions: int
     replicas: int
+    brokers: int = 0
     partitions_file: Path | None = None
     replicas_file: Path | None = None
+    brokers_file: Path | None = None
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that were written."""
-        return tuple(file for file in (self.partitions_file, self.replicas_file) if file is not None)
+        written = self.partitions_file, self.replicas_file, self.brokers_file
+        return tuple(file for file in written if file is not None)
 
 
 def require_pyarrow() -> None:
@@ -48,16 +55,30 @@ def require_pyarrow() -> None:
     _pyarrow()
 
 
-def write_round(out: Path, cluster: str, at: datetime, sample: ClusterSample) -> Round:
-    """Write one sample of every partition and replica of that cluster, each kind one new file, and return them."""
+def write_round(
+    out: Path,
+    cluster: str,
+    at: datetime,
+    sample: ClusterSample,
+    *,
+    rates: Shares | None = None,
+    brokers: Sequence[BrokerSample] = (),
+) -> Round:
+    """Write one sample of every partition, replica and broker of that cluster, each kind one new file.
+
+    `rates`: what partitions got of their topics' rates.
+    """
     moment = at.astimezone(UTC)
-    name = f"{moment:%Y%m%dT%H%M%S.%fZ}-{uuid4().hex[:8]}.parquet"
-    place = Path(f"cluster={escaped(cluster)}") / f"date={moment:%Y-%m-%d}" / name
+    place = new_place(cluster, moment, moment)
     sizes = sample.sizes()
+    shares = rates or {}
     partitions = [
-        (moment, cluster, *key, None, None, None, sizes.get(key), sample.end_offsets.get(key))
+        (
+            moment, cluster, *key, *(shares.get(key, {}).get(rate) for rate in RATES), sizes.get(key),
+            sample.end_offsets.get(key), key in shares,
+        )
         for key in sample.partitions()
-    ]
+    ]  # fmt: skip
     replicas = [
         (
             moment, cluster, one.broker_id, one.log_dir, *one.topic_partition,
@@ -68,9 +89,56 @@ def write_round(out: Path, cluster: str, at: datetime, sample: ClusterSample) ->
     return Round(
         len(partitions),
         len(replicas),
+        len(brokers),
         replicas_file=_write(out / REPLICAS_FOLDER / place, REPLICA_COLUMNS, replicas),
-        partitions_file=_write(out / place, SAMPLE_COLUMNS, partitions),
+        brokers_file=_write(
+            out / BROKERS_FOLDER / place, BROKER_COLUMNS, [(moment, cluster, *broker) for broker in brokers]
+        ),
+        partitions_file=_write_partitions(out / place, partitions),
     )
+
+
+def write_reports(out: Path, cluster: str, at: datetime, reports: Sequence[Report]) -> Round:
+    """Write what brokers reported of themselves, by the day that it is of; each kind one new file a day."""
+    by_day: dict[str, list[tuple[datetime, Report]]] = {}
+    for report in reports:
+        moment = datetime.fromtimestamp(report.milliseconds / 1000, UTC)
+        by_day.setdefault(f"{moment:%Y-%m-%d}", []).append((moment, report))
+    written = at.astimezone(UTC)
+    for told in by_day.values():
+        place = new_place(cluster, told[0][0], written)
+        replicas = [
+            (moment, cluster, one.broker_id, None, *one.topic_partition, one.size_bytes, None, False)
+            for moment, report in told
+            for one in report.replicas
+        ]
+        _write(out / REPLICAS_FOLDER / place, REPLICA_COLUMNS, replicas)
+        brokers = [(moment, cluster, *report.broker) for moment, report in told]
+        _write(out / BROKERS_FOLDER / place, BROKER_COLUMNS, brokers)
+        partitions = [
+            (moment, cluster, *each.topic_partition, *each.rates, each.size_bytes, None, each.is_estimated)
+            for moment, report in told
+            for each in report.partitions
+        ]
+        _write_partitions(out / place, partitions)
+    return Round(
+        sum(len(report.partitions) for report in reports),
+        sum(len(report.replicas) for report in reports),
+        len(reports),
+    )
+
+
+def new_place(cluster: str, day: datetime, moment: datetime) -> Path:
+    """Return a new file's place below the folder of its kind, for samples of that day (UTC), written at that moment."""
+    name = f"{moment:%Y%m%dT%H%M%S.%fZ}-{uuid4().hex[:8]}.parquet"
+    return Path(f"cluster={escaped(cluster)}") / f"date={day:%Y-%m-%d}" / name
+
+
+def _write_partitions(path: Path, rows: Sequence[tuple[object, ...]]) -> Path | None:
+    """Write rows that end in whether their rates are estimated, a column that is there where any is."""
+    if any(row[-1] for row in rows):
+        return _write(path, {**SAMPLE_COLUMNS, ESTIMATED: "bool_"}, rows)
+    return _write(path, SAMPLE_COLUMNS, [row[:-1] for row in rows])
 
 
 def escaped(name: str) -> str:

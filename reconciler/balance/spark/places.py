@@ -15,19 +15,21 @@ from pyspark.sql.types import StructType
 
 from reconciler.balance.files.sample_files import (
     NO_FILE,
-    NOT_SAMPLES,
+    ROWS,
     TABLES,
+    TYPED,
     Found,
     Kind,
     SampleFile,
-    Wrong,
     check_columns,
     csv_header,
     json_kind,
     kind_by_name,
     unused_columns,
 )
+from reconciler.balance.files.sample_formats import NOT_SAMPLES, Wrong, is_jmx_tool, nameless_measure
 from reconciler.balance.files.table_folders import ICEBERG, PART_OF_TABLE, part_of_table
+from reconciler.balance.spark.formats import avro
 from reconciler.balance.spark.session import as_hadoop, raised_by_spark, spark_errors
 from reconciler.balance.spark.tables import format_at, place_is_table, reachable, read_format
 from reconciler.balance.spark.uri_results import by_name, files_at
@@ -83,7 +85,7 @@ def _held(spark: SparkSession, file: SampleFile, notes: list[str], problems: lis
             message = "no such file or folder, and no table of this name in Spark's catalogue: check the name"
             raise Wrong(NO_FILE, message)
         return [_table(replace(file, kind=Kind.TABLE), spark.table(file.path).schema)]
-    return _at_uri(spark, file.path, notes, problems)
+    return _at_uri(spark, file, notes, problems)
 
 
 def _table(file: SampleFile, schema: StructType) -> SampleFile:
@@ -98,7 +100,8 @@ def _columns(schema: StructType) -> tuple[tuple[str, str], ...]:
     return tuple((name, _ARROW.get(kind, kind.replace("decimal(", "decimal128("))) for name, kind in named)
 
 
-def _at_uri(spark: SparkSession, uri: str, notes: list[str], problems: list[Problem]) -> list[SampleFile]:
+def _at_uri(spark: SparkSession, place: SampleFile, notes: list[str], problems: list[Problem]) -> list[SampleFile]:
+    uri = place.path
     names = files_at(spark, uri)
     # Nothing is found where nothing is, but of such a name Spark does not say so.
     is_pattern = not names and not _PATTERN.isdisjoint(uri)
@@ -120,10 +123,11 @@ def _at_uri(spark: SparkSession, uri: str, notes: list[str], problems: list[Prob
     parquet = [name for name in samples if kind_by_name(_last(name)) is Kind.PARQUET]
     whole = SampleFile(uri, Kind.PARQUET, root=root, is_pattern=is_pattern)
     held += _parquet(spark, parquet, root, whole if len(parquet) == len(names) else None)
-    texts = [name for name in samples if kind_by_name(_last(name)) is not Kind.PARQUET]
+    held += [_typed(spark, name, root) for name in samples if kind_by_name(_last(name)) in {Kind.ORC, Kind.AVRO}]
+    texts = [name for name in samples if kind_by_name(_last(name)) not in TYPED]
     for name, head in _heads(spark, texts).items():
         try:
-            held.append(_text(spark, root, name, head))
+            held.append(_text(spark, replace(place, root=root), name, head))
         except Wrong as wrong:
             problems.append(Problem(wrong.code, f"{name}: {wrong}"))
     return held
@@ -237,20 +241,39 @@ def _heads(spark: SparkSession, names: Sequence[str], *, is_whole: bool = False)
     return {name: heads.get(name, "") for name in names}
 
 
-def _text(spark: SparkSession, root: str, name: str, head: str) -> SampleFile:
+def _typed(spark: SparkSession, name: str, root: str) -> SampleFile:
+    """Return an ORC or Avro file by the schema that Spark finds, which does not tell ORC's times with a zone apart."""
+    kind = Kind.ORC if kind_by_name(_last(name)) is Kind.ORC else Kind.AVRO
+    raw = spark.read.orc(by_name(name)) if kind is Kind.ORC else avro(spark.read, [by_name(name)])
+    columns = _columns(raw.schema)
+    if kind is Kind.ORC:
+        columns = tuple((column, found.replace(", tz=UTC", "")) for column, found in columns)
+    file = SampleFile(name, kind, columns, root, _of_partitions(root, name))
+    check_columns(file)
+    return file
+
+
+def _text(spark: SparkSession, place: SampleFile, name: str, head: str) -> SampleFile:
     """Return a file of text by its first line; where JSON does not tell what it is there, more of it does."""
+    root = place.root
     folders = _of_partitions(root, name)
+    if kind_by_name(_last(name)) is Kind.CSV and is_jmx_tool(head):
+        return SampleFile(name, Kind.JMX_TOOL, (), root, folders)
     if kind_by_name(_last(name)) is Kind.CSV:
-        columns = tuple((column, "string") for column in csv_header(head))
-        file = SampleFile(name, Kind.CSV, columns, root, folders)
+        header, separator = csv_header(head)
+        file = SampleFile(
+            name, Kind.CSV, tuple((column, "string") for column in header), root, folders, separator=separator
+        )
     else:
         try:
             kind, found = json_kind(head)
         except Wrong as wrong:
             if wrong.code != NOT_SAMPLES or len(head) == _HEAD:
                 raise
-            kind, found = json_kind(_heads(spark, [name], is_whole=True)[name])
-        file = SampleFile(name, kind, tuple(found), root, folders)
-    if file.kind in {Kind.CSV, Kind.JSON_LINES}:
+            head = _heads(spark, [name], is_whole=True)[name]
+            kind, found = json_kind(head)
+        measure = nameless_measure(head, _last(name), place.measure or None) if kind is Kind.PROMETHEUS else ""
+        file = SampleFile(name, kind, tuple(found), root, folders, measure=measure)
+    if file.kind in ROWS:
         check_columns(file)
     return file

@@ -1,8 +1,9 @@
-"""Reads samples from a Prometheus range-query answer with the JMX exporter's metrics.
+"""Reads samples from Prometheus range-query answers: exporters' metrics, recorded rules, what `rate()` answers.
 
 Sizes and end offsets are per partition and broker: the largest over the brokers counts, which is the leader's. Bytes in
 and out are per topic and broker only: a topic's sum over brokers is split over its partitions by growth of offsets, of
 sizes where there are none, evenly where none grew, and marked as estimated; where growth is unknown, so is the share.
+A rate that names a partition is that partition's, and nothing of its topic's rate goes to it.
 Counters begin anew with their broker. Where a broker's answer is missing between two that are there, the topic's rate
 is unknown. What several files or several names tell of one thing and moment counts once: as the file that was written
 last tells it, of equally old ones the larger. Ranges include both ends, so exports of two in a row share a moment.
@@ -14,61 +15,71 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 from pyspark.sql.types import ArrayType, MapType, StringType
 
+from reconciler.balance.files.sample_files import SampleFile
+from reconciler.balance.model.exported import BROKER_LABELS
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.growth import grown
+from reconciler.balance.spark.metric_names import END_OFFSET, SIZE, measured
 from reconciler.balance.spark.normalise import MARKS, has, mark, marks
 from reconciler.balance.spark.schemas import RATES, SAMPLES, struct
+from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import tried, united
+from reconciler.balance.spark.uri_results import by_name
 
 _SERIES = struct({"metric": MapType(StringType(), StringType()), "values": ArrayType(ArrayType(StringType()))})
 _ANSWER = struct({"data": struct({"result": ArrayType(_SERIES)})})
-# Names without case and separators, the label `name` behind them: exporters' rules spell them in all of these ways.
-_LOG = r"^kafkalog(?:log)?(?:value)?(size|logendoffset)(?:value)?$"
-_FORM = "total|count|oneminuterate"
-_TOPIC_RATE = rf"^kafkaserverbrokertopicmetrics({_FORM})?(bytesin|bytesout|messagesin)(?:persec)?({_FORM})?$"
-_RATE_OF = {"bytesin": "bytes_in", "bytesout": "bytes_out", "messagesin": "messages_in"}
-_BROKER_LABELS = ("broker_id", "broker", "kafka_broker_id", "node_id", "instance", "pod", "host")
+_TOPIC_LABELS = ("topic", "topic_name")
 _CLUSTER_LABELS = ("cluster", "kafka_cluster", "strimzi_io_cluster")
 _TOPIC = ("cluster", "topic")
 
 
-def prometheus_samples(spark: SparkSession, paths: Sequence[str], cluster: str | None) -> DataFrame:
+def prometheus_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: str | None) -> DataFrame:
     """Return a sample for each partition and moment, of the named cluster or else of the one a label names."""
     reader = spark.read.schema(_ANSWER)
-    series = reader.json(list(paths), multiLine=True, mode="FAILFAST").transform(_series)
-    points = series.transform(_points).transform(_told_once)
-    once = points.where(~has(Rule.DUPLICATE))
-    logs = once.transform(_logs).transform(_shares)
-    rates = once.transform(_rates).transform(_of_topics)
-    samples = logs.join(rates, on=[*_TOPIC, "ts"], how="full").transform(_split)
-    counted = (
-        points.where(has(Rule.DUPLICATE)).transform(_repeated),
-        series.where(~_is_used()).transform(_left_unused),
+    by_measure: dict[str, list[str]] = {}
+    for file in files:
+        by_measure.setdefault(file.measure, []).append(by_name(as_hadoop(file.path)))
+    answers = (
+        reader.json(paths, multiLine=True, mode="FAILFAST").transform(_series, measure)
+        for measure, paths in sorted(by_measure.items())
     )
+    series = united(answers)
+    return samples_of(series.transform(_points), series.where(~_is_used()), cluster)
+
+
+def samples_of(told: DataFrame, unused: DataFrame, cluster: str | None) -> DataFrame:
+    """Return the samples that the points of series come to; series that tell nothing are counted.
+
+    A point has `cluster, topic, partition, broker, log, rate, is_counter, ts, at, value, written_at, marks`: `log` is a
+    size or an end offset, `rate` a rate or what counts up to one, of the partition or, where that is None, of the
+    topic. `ts` is a moment that brokers share, `at` the broker's own in microseconds.
+    """
+    points = told.transform(_told_once)
+    once = points.where(~has(Rule.DUPLICATE))
+    rates = once.transform(_rates)
+    own = rates.where(F.col("partition").isNotNull()).transform(_as_logs)
+    logs = once.where(F.col("log").isNotNull()).select(*own.columns).unionByName(own).transform(_logs)
+    topics = rates.where(F.col("partition").isNull()).transform(_of_topics)
+    samples = logs.transform(_shares).join(topics, on=[*_TOPIC, "ts"], how="full").transform(_split)
+    counted = points.where(has(Rule.DUPLICATE)).transform(_repeated), unused.transform(_left_unused)
     samples = united((samples, *counted))
     name = F.nullif("cluster", F.lit("")) if cluster is None else F.lit(cluster)
     return samples.withColumn("cluster", name).select(*SAMPLES.fieldNames(), "written_at", MARKS)
 
 
-def _series(answers: DataFrame) -> DataFrame:
-    """One row for each series: what it measures, of what, and its values."""
-    named = F.concat(_label("__name__"), F.coalesce(_label("name"), F.lit("")))
-    plain = F.lower(F.regexp_replace(named, "[^A-Za-z0-9]", ""))
-    form = F.concat(F.regexp_extract("plain", _TOPIC_RATE, 1), F.regexp_extract("plain", _TOPIC_RATE, 3))
-    return (
-        answers.select(F.explode("data.result").alias("series"), "_metadata.file_modification_time")
-        .withColumn("plain", F.coalesce(plain, F.lit("")))
-        .select(
-            F.coalesce(*(_label(name) for name in _CLUSTER_LABELS), F.lit("")).alias("cluster"),
-            _label("topic").alias("topic"),
-            tried("series.metric['partition']", "int").alias("partition"),
-            F.coalesce(*(_label(name) for name in _BROKER_LABELS), F.lit("")).alias("broker"),
-            F.nullif(F.regexp_extract("plain", _LOG, 1), F.lit("")).alias("log"),
-            F.nullif(F.regexp_extract("plain", _TOPIC_RATE, 2), F.lit("")).alias("rate"),
-            form.rlike("total|count").alias("is_counter"),
-            F.col("series.values").alias("values"),
-            F.col("file_modification_time").alias("written_at"),
-        )
+def _series(answers: DataFrame, measure: str) -> DataFrame:
+    """One row for each series: what it measures, of what, and its values; without a name it is that measure."""
+    series = answers.select(F.explode("data.result").alias("series"), "_metadata.file_modification_time")
+    return measured(series, _label("__name__"), _label("name"), measure).select(
+        F.coalesce(*map(_label, _CLUSTER_LABELS), F.lit("")).alias("cluster"),
+        F.coalesce(*map(_label, _TOPIC_LABELS)).alias("topic"),
+        tried("coalesce(series.metric['partition'], series.metric['partition_id'])", "int").alias("partition"),
+        F.coalesce(*map(_label, BROKER_LABELS), F.lit("")).alias("broker"),
+        "log",
+        "rate",
+        "is_counter",
+        F.col("series.values").alias("values"),
+        F.col("file_modification_time").alias("written_at"),
     )
 
 
@@ -82,8 +93,19 @@ def _is_used() -> Column:
 
 
 def _points(series: DataFrame) -> DataFrame:
-    """One row for each value: unknown, and marked, where it is no number or negative."""
-    micros = tried("try_cast(point[0] AS decimal(20,6)) * 1000000", "bigint")
+    """One row for each value of the series that tell something."""
+    return (
+        series.where(_is_used())
+        .withColumn("point", F.explode("values"))
+        .withColumn("at", tried("try_cast(point[0] AS decimal(20,6)) * 1000000", "bigint"))
+        .withColumn("ts", F.timestamp_micros("at"))
+        .transform(with_value, "point[1]")
+        .drop("values", "point")
+    )
+
+
+def with_value(points: DataFrame, text: str) -> DataFrame:
+    """Add the `value` that this SQL's text tells: unknown, and marked, where it is no number or negative."""
     is_number = ~F.isnan("read") & (F.abs("read") != F.lit(float("inf")))
     found = marks(
         mark(Rule.UNREADABLE, F.col("read").isNull()),
@@ -91,36 +113,31 @@ def _points(series: DataFrame) -> DataFrame:
         mark(Rule.NEGATIVE, is_number & (F.col("read") < 0)),
     )
     return (
-        series.where(_is_used())
-        .withColumn("point", F.explode("values"))
-        .withColumn("ts", F.timestamp_micros(micros))
-        .withColumn("read", tried("point[1]", "double"))
+        points.withColumn("read", tried(text, "double"))
         .withColumns({"value": F.when(is_number & (F.col("read") >= 0), F.col("read")), MARKS: found})
-        .drop("values", "point", "read")
+        .drop("read")
     )
 
 
 def _told_once(points: DataFrame) -> DataFrame:
-    """Mark all but one of the values that tell the same of the same moment; the partition is that of logs only."""
+    """Mark all but one of the values that tell the same of the same moment."""
     same = Window.partitionBy(*_TOPIC, "partition", "broker", "log", "rate", "is_counter", "ts")
     best = same.orderBy(*(F.col(name).desc_nulls_last() for name in ("written_at", "value", MARKS)))
     is_repeated = F.col("ts").isNotNull() & (F.row_number().over(best) > 1)
-    return points.withColumn("partition", F.when(F.col("log").isNotNull(), F.col("partition"))).withColumn(
-        MARKS, marks(F.col(MARKS), mark(Rule.DUPLICATE, is_repeated))
-    )
+    return points.withColumn(MARKS, marks(F.col(MARKS), mark(Rule.DUPLICATE, is_repeated)))
 
 
 def _logs(points: DataFrame) -> DataFrame:
-    """One row for each partition and moment: the largest size and end offset over the brokers."""
-    return (
-        points.where(F.col("log").isNotNull())
-        .groupBy(*_TOPIC, "partition", "ts")
-        .agg(
-            F.max(F.when(F.col("log") == "size", F.col("value"))).cast("bigint").alias("size_bytes"),
-            F.max(F.when(F.col("log") == "logendoffset", F.col("value"))).cast("bigint").alias("end_offset"),
-            F.max("written_at").alias("log_written_at"),
-            F.bit_or(MARKS).alias("log_marks"),
-        )
+    """One row for each partition and moment: the largest size, end offset and rates of its own over the brokers."""
+
+    def largest(measure: str) -> Column:
+        return F.max(F.when(F.col("log") == measure, F.col("value")))
+
+    return points.groupBy(*_TOPIC, "partition", "ts").agg(
+        *(largest(name).cast("bigint").alias(name) for name in (SIZE, END_OFFSET)),
+        *(largest(rate).alias(f"own_{rate}") for rate in RATES),
+        F.max("written_at").alias("log_written_at"),
+        F.bit_or(MARKS).alias("log_marks"),
     )
 
 
@@ -139,24 +156,29 @@ def _shares(logs: DataFrame) -> DataFrame:
 
 
 def _rates(points: DataFrame) -> DataFrame:
-    """One row for each topic, broker, measure and moment: the rate that its counter tells, else its gauge."""
-    series = Window.partitionBy(*_TOPIC, "broker", "rate", "is_counter").orderBy("ts")
-    before, ts_before = F.lag("value").over(series), F.lag("ts").over(series)
-    seconds = (F.unix_micros("ts") - F.unix_micros(ts_before)) / F.lit(1_000_000)
+    """One row for each topic or partition, broker, rate and moment: what its counter tells, else its gauge."""
+    series = Window.partitionBy(*_TOPIC, "partition", "broker", "rate", "is_counter").orderBy("ts")
+    before, at_before = F.lag("value").over(series), F.lag("at").over(series)
+    seconds = (F.col("at") - at_before) / F.lit(1_000_000)
     is_reset = F.col("is_counter") & (F.col("value") < before)
     of_counter = F.when(is_reset, F.col("value")).otherwise(F.col("value") - before) / seconds
-    has_counter = F.max("is_counter").over(Window.partitionBy(*_TOPIC, "rate"))
+    alike = Window.partitionBy(*_TOPIC, F.col("partition").isNull(), "rate")
     return (
         points.where(F.col("rate").isNotNull())
         .withColumn("per_second", F.when(F.col("is_counter"), of_counter).otherwise(F.col("value")))
         .withColumn(MARKS, marks(F.col(MARKS), mark(Rule.COUNTER_RESET, is_reset)))
-        .withColumn("has_counter", has_counter)
+        .withColumn("has_counter", F.max("is_counter").over(alike))
         .where(F.col("is_counter") == F.col("has_counter"))
-        .withColumn(
-            "measure", F.create_map(*(F.lit(each) for pair in _RATE_OF.items() for each in pair))[F.col("rate")]
-        )
-        .select(*_TOPIC, "broker", "measure", "ts", "per_second", "written_at", MARKS)
+        .select(*_TOPIC, "partition", "broker", F.col("rate").alias("measure"), "ts", "per_second", "written_at", MARKS)
     )
+
+
+def _as_logs(rates: DataFrame) -> DataFrame:
+    """Return the rates of partitions in the form of what is told of their logs."""
+    return rates.select(
+        *_TOPIC, "partition", "ts", F.col("measure").alias("log"), F.col("per_second").alias("value"), "written_at",
+        MARKS,
+    )  # fmt: skip
 
 
 def _of_topics(rates: DataFrame) -> DataFrame:
@@ -189,15 +211,23 @@ def _of_topics(rates: DataFrame) -> DataFrame:
 
 
 def _split(joined: DataFrame) -> DataFrame:
-    """Give each partition its share; bytes always, messages only where there are no offsets to count them by."""
+    """Give each partition its share; bytes always, messages only where there are no offsets to count them by.
+
+    What is told of a partition's own rate counts instead, and where any partition of the topic has one, no other gets a
+    share: the topic's rate is theirs already.
+    """
     split: dict[str, Column] = {rate: F.col(f"topic_{rate}") * F.col("share") for rate in RATES}
     split["messages_in"] = F.when(F.col("end_offset").isNull(), split["messages_in"])
+    of_topic = Window.partitionBy(*_TOPIC)
+    has_own = {rate: F.count(f"own_{rate}").over(of_topic) > 0 for rate in RATES}
+    split = {rate: F.when(~has_own[rate], value) for rate, value in split.items()}
     is_split = F.coalesce(*split.values()).isNotNull()
     is_homeless = F.col("partition").isNull()
     # What a topic's counter had counts once, not once for each partition.
     is_first = F.row_number().over(Window.partitionBy(*_TOPIC, "ts").orderBy("partition")) == 1
     of_rate = F.when(is_homeless | is_first, F.col("rate_marks"))
-    return joined.withColumns(split).select(
+    rates = {rate: F.coalesce(f"own_{rate}", value) for rate, value in split.items()}
+    return joined.withColumns({**rates, "is_split": is_split}).select(
         "ts",
         *_TOPIC,
         "partition",
@@ -208,7 +238,7 @@ def _split(joined: DataFrame) -> DataFrame:
         marks(
             F.coalesce("log_marks", F.lit(0)),
             F.coalesce(of_rate, F.lit(0)),
-            mark(Rule.ESTIMATED, is_split),
+            mark(Rule.ESTIMATED, F.col("is_split")),
             mark(Rule.NOT_SPLIT, is_homeless),
         ).alias(MARKS),
     )

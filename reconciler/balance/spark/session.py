@@ -187,7 +187,7 @@ FAILED = "KR252"
 DAMAGED_FILE = "KR253"
 UNSEEN = "KR293"
 _UNSEEN = re.compile(r"Path does not exist: file:(/.+?)[.]?(?: SQLSTATE.*)?$", re.MULTILINE)
-_FILE = re.compile(r"(?:file:/*|file )(/[^\s,;]+\.(?:parquet|pq|csv|jsonl?|ndjson)(?:\.gz)?)")
+_FILE = re.compile(r"(?:file:/*|file )(/[^\s,;]+\.(?:parquet|pq|orc|avro|csv|jsonl?|ndjson)(?:\.gz|\.zst)?)")
 _DAMAGED = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "CANNOT_READ_FILE_FOOTER")
 
 

@@ -26,8 +26,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from reconciler.balance.files.sample_files import TABLES, Kind, SampleFile
+from reconciler.balance.files.sample_files import ESTIMATED, MEASURES, ROWS, TABLES, TYPED, Kind, SampleFile
 from reconciler.balance.model.load_report import Rule
+from reconciler.balance.spark.formats import avro, refuse_local_times, with_decimal_points
+from reconciler.balance.spark.jmx_tool import jmx_tool_samples
 from reconciler.balance.spark.normalise import MARKS, mark, marks
 from reconciler.balance.spark.prometheus import prometheus_samples
 from reconciler.balance.spark.schemas import RATES, REPLICA_SAMPLES, SAMPLES, struct
@@ -72,9 +74,13 @@ def read_samples(
     where no other samples are given: a partition's size is then its largest replica's, on one of `brokers` if known.
     """
     tables = [_table(spark, group, SAMPLES) for group in _alike(file for file in files if not file.has_replicas)]
-    for kind, read in ((Kind.PROMETHEUS, prometheus_samples), (Kind.SNAPSHOT, snapshot_samples)):
-        paths = [_path(file) for file in files if file.kind is kind]
-        tables += [read(spark, paths, cluster)] if paths else []
+    for kind, read in (
+        (Kind.PROMETHEUS, prometheus_samples),
+        (Kind.JMX_TOOL, jmx_tool_samples),
+        (Kind.SNAPSHOT, snapshot_samples),
+    ):
+        of_kind = [file for file in files if file.kind is kind]
+        tables += [read(spark, of_kind, cluster)] if of_kind else []
     if not tables:
         replicas = [_table(spark, group, REPLICA_SAMPLES) for group in _alike(files)]
         tables = [_of_replicas(united(replicas), brokers)]
@@ -91,14 +97,15 @@ def _path(file: SampleFile) -> str:
 
 def _alike(files: Iterable[SampleFile]) -> list[list[SampleFile]]:
     """Return tables' files in groups that one reader can take: of one kind, with the same columns, below one path."""
-    tabular = (file for file in files if file.kind in {Kind.PARQUET, Kind.CSV, Kind.JSON_LINES, *TABLES})
+    tabular = (file for file in files if file.kind in ROWS)
     ordered = sorted(tabular, key=lambda file: (*_form(file), file.path))
     return [list(group) for _, group in groupby(ordered, key=_form)]
 
 
-def _form(file: SampleFile) -> tuple[str, str, tuple[str, ...], tuple[tuple[str, str], ...]]:
+def _form(file: SampleFile) -> tuple[str, str, tuple[str, ...], str, tuple[tuple[str, str], ...]]:
     # A line of JSON need not have every column: what the first one has says nothing about the others.
-    return file.kind, file.root, file.folders, () if file.kind is Kind.JSON_LINES else file.columns
+    columns = () if file.kind is Kind.JSON_LINES else file.columns
+    return file.kind, file.root, file.folders, file.separator, columns
 
 
 def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType) -> DataFrame:
@@ -116,14 +123,24 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
     paths = list(map(_path, files))
     if first.kind is Kind.PARQUET:
         raw = reader.parquet(*paths)
+    elif first.kind is Kind.ORC:
+        refuse_local_times(spark, first)
+        raw = reader.orc(paths)
+    elif first.kind is Kind.AVRO:
+        raw = avro(reader, paths)
     elif first.kind is Kind.CSV:
         # A quote within quotes is doubled, as RFC 4180 has it; Spark would want a backslash.
-        raw = reader.csv(paths, header=True, escape='"', enforceSchema=bool(first.columns))
+        raw = reader.csv(paths, header=True, sep=first.separator, escape='"', enforceSchema=bool(first.columns))
     else:
         raw = reader.json(paths)
     corrupt = F.col(_CORRUPT) if _CORRUPT in schema.names else F.lit(None)
     wanted = StructType([field for field in schema.fields if field.name in target.names])
-    written = raw.select(*wanted.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"))
+    is_estimated = F.col(ESTIMATED) if ESTIMATED in schema.names else F.lit(col=False)
+    written = raw.select(
+        *wanted.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"), is_estimated.alias(ESTIMATED)
+    )
+    if first.separator == ";":
+        written = with_decimal_points(written, [name for name in wanted.names if name in MEASURES])
     return _converted(written, wanted, target)
 
 
@@ -132,8 +149,12 @@ def _of_table(spark: SparkSession, table: SampleFile, target: StructType) -> Dat
     is_named = table.kind is Kind.TABLE
     found = spark.table(table.path) if is_named else read_format(spark, as_hadoop(table.path), table.kind)
     wanted = StructType([field for field in found.schema.fields if field.name in target.names])
+    has_estimated = ESTIMATED in found.columns and found.schema[ESTIMATED].dataType == BooleanType()
     written = found.select(
-        *wanted.names, F.timestamp_micros(F.lit(0)).alias("written_at"), F.lit(None).alias("corrupt")
+        *wanted.names,
+        F.timestamp_micros(F.lit(0)).alias("written_at"),
+        F.lit(None).alias("corrupt"),
+        (F.col(ESTIMATED) if has_estimated else F.lit(col=False)).alias(ESTIMATED),
     )
     return _converted(written, wanted, target)
 
@@ -151,9 +172,11 @@ def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
         columns = [StructField(name, StringType()) for name in target.fieldNames()]
     else:
         columns = [StructField(name, _parquet_type(found)) for name, found in file.columns if name in wanted]
+        if dict(file.columns).get(ESTIMATED) == "bool":
+            columns.append(StructField(ESTIMATED, BooleanType()))
     have = {column.name for column in columns}
     folders = [StructField(name, StringType()) for name in file.folders if name not in have]
-    corrupt = [] if file.kind is Kind.PARQUET else [StructField(_CORRUPT, StringType())]
+    corrupt = [] if file.kind in TYPED else [StructField(_CORRUPT, StringType())]
     return StructType([*columns, *folders, *corrupt])
 
 
@@ -185,7 +208,7 @@ def _converted(raw: DataFrame, schema: StructType, target: StructType) -> DataFr
     return raw.select(
         *(value.alias(name) for name, value in values.items()),
         "written_at",
-        marks(mark(Rule.UNREADABLE, is_unreadable), F.lit(0)).alias(MARKS),
+        marks(mark(Rule.UNREADABLE, is_unreadable), mark(Rule.ESTIMATED, F.col(ESTIMATED))).alias(MARKS),
     )
 
 
@@ -249,7 +272,7 @@ _TOPIC = struct({"name": "string", "partitions": ArrayType(_PARTITION)})
 _SNAPSHOT = struct({"clusterId": "string", "observedAt": "string", "topics": ArrayType(_TOPIC)})
 
 
-def snapshot_samples(spark: SparkSession, paths: Sequence[str], cluster: str | None) -> DataFrame:
+def snapshot_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: str | None) -> DataFrame:
     """Return one sample for each partition of each snapshot, of the named cluster or else of its cluster id.
 
     A partition's size is its leader's, the largest replica's where that is not known.
@@ -259,7 +282,7 @@ def snapshot_samples(spark: SparkSession, paths: Sequence[str], cluster: str | N
     of_leader = F.when(leader_at > 0, F.try_element_at("each.sizes", leader_at))
     return (
         spark.read.schema(_SNAPSHOT)
-        .json(list(paths), multiLine=True, mode="FAILFAST")
+        .json(list(map(_path, files)), multiLine=True, mode="FAILFAST")
         .select("*", F.col("_metadata.file_modification_time").alias("written_at"))
         .withColumn("topic", F.explode("topics"))
         .withColumn("each", F.explode("topic.partitions"))

@@ -146,7 +146,7 @@ def _measured(
     from reconciler.balance.files.sample_files import find_sample_files
     from reconciler.balance.spark.loads_job import SampleTask
 
-    found = find_sample_files(job.samples)
+    found = find_sample_files(job.samples, job.measure)
     only = observed[0].name if len(observed) == 1 else None
     notes = tuple(_warning(NOT_USED, note) for note in found.notes)
     return SampleTask(found.files, job.bucket_seconds, job.now, only), notes

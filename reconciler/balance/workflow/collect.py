@@ -9,6 +9,9 @@ from typing import Annotated
 from reconciler.admin.port import Admin, Clock
 from reconciler.balance.files.folders import refuse_uri
 from reconciler.balance.files.sample_writer import Round, require_pyarrow, write_round
+from reconciler.balance.model.exported import Carried
+from reconciler.balance.workflow.cruise_control import CruiseControl
+from reconciler.balance.workflow.exporters import Exporters
 from reconciler.model.codec import HIDDEN, REQUIRED, Key
 from reconciler.model.desired import Desired
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Refused
@@ -60,9 +63,22 @@ class Collected:
         """Replicas sampled."""
         return self.written.replicas if self.written else None
 
+    @property
+    def brokers(self) -> Annotated[int | None, "Brokers whose load exporters told; null where nothing was sampled."]:
+        """Brokers whose load exporters told."""
+        return self.written.brokers if self.written else None
 
-def collect(inputs: Inputs, out: str, schedule: Schedule, tell: Callable[[Collected], None]) -> None:
+
+def collect(
+    inputs: Inputs,
+    out: str,
+    schedule: Schedule,
+    tell: Callable[[Collected], None],
+    beside: Exporters | CruiseControl | None = None,
+) -> None:
     """Write a round of samples at each time of the schedule, and tell of it.
+
+    `beside`: exporters that tell what brokers carry, or Cruise Control's topic, which is read in place of log dirs.
 
     A round in which the cluster does not answer is told and left out, except the first, which raises
     ClusterUnavailable. A round is never late for the one before: the times that one ran over are left out. A run that
@@ -76,7 +92,7 @@ def collect(inputs: Inputs, out: str, schedule: Schedule, tell: Callable[[Collec
         start = admin.clock.now()
         number = 0
         while True:
-            tell(_round(admin, desired, Path(out), number))
+            tell(_round(admin, desired, Path(out), number, beside))
             number = _next_round(schedule, admin.clock.now() - start, number)
             limit = schedule.rounds()
             if limit is not None and number >= limit:
@@ -94,9 +110,13 @@ def _next_round(schedule: Schedule, passed: timedelta, number: int) -> int:
     return max(number + 1, -(-passed // schedule.every))
 
 
-def _round(admin: Admin, desired: Desired | None, out: Path, number: int) -> Collected:
+def _round(
+    admin: Admin, desired: Desired | None, out: Path, number: int, beside: Exporters | CruiseControl | None
+) -> Collected:
     at = admin.clock.time_of_day()
     try:
+        if isinstance(beside, CruiseControl):
+            return _of_cruise_control(admin, desired, out, number, beside)
         sample = _sample(admin)
     except (ClusterUnavailable, MissingRight) as error:
         if number == 0:
@@ -104,7 +124,26 @@ def _round(admin: Admin, desired: Desired | None, out: Path, number: int) -> Col
         return Collected(desired.cluster.name if desired else "", number, at, failed=str(error))
     cluster = desired.cluster.name if desired is not None else sample.cluster_id
     _refuse_another(desired, sample.cluster_id)
-    return Collected(cluster, number, at, write_round(out, cluster, at, sample), sample.untold)
+    told = Carried() if beside is None else _carried(admin, beside)
+    rates = {} if beside is None else beside.shares(sample, told)
+    written = write_round(out, cluster, at, sample, rates=rates, brokers=told.brokers)
+    return Collected(cluster, number, at, written, (*sample.untold, *told.untold))
+
+
+def _of_cruise_control(admin: Admin, desired: Desired | None, out: Path, number: int, read: CruiseControl) -> Collected:
+    at = admin.clock.time_of_day()
+    cluster_id = admin.cluster_id()
+    _refuse_another(desired, cluster_id)
+    cluster = desired.cluster.name if desired is not None else cluster_id
+    written, untold = read.collect(admin, out, cluster, at)
+    return Collected(cluster, number, at, written, untold)
+
+
+def _carried(admin: Admin, exporters: Exporters) -> Carried:
+    try:
+        return exporters.look(admin)
+    except ClusterUnavailable as error:
+        return Carried(untold=(f"what brokers carry is unknown: {error}",))
 
 
 def _sample(admin: Admin) -> ClusterSample:

@@ -26,6 +26,8 @@ class SparkJob:
     bucket_seconds: int = 60
     spark: SparkChoice = field(default_factory=SparkChoice)
     """The Spark that the job runs on."""
+    measure: str | None = None
+    """What series of Prometheus measure that have no name; None: their file's name says it."""
 
 
 def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
@@ -38,7 +40,7 @@ def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
     from reconciler.files.snapshot import read_snapshot
 
     refuse_foreign_at(out, LOADS_REPORT)
-    found = find_sample_files(job.samples)
+    found = find_sample_files(job.samples, job.measure)
     observed = read_snapshot(inputs.state) if inputs.state else None
     require_spark(job.spark)
     from reconciler.balance.spark.loads_job import SampleTask, State, run_loads

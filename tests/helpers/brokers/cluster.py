@@ -249,6 +249,10 @@ class KafkaCluster:
 
     def produce(self, topic: str, partition: int, *, size: int, record_bytes: int = 10_000) -> None:
         """Write at least `size` bytes of random (incompressible) records with acks=all."""
+        self.write(topic, partition, (os.urandom(record_bytes) for _ in range(-(-size // record_bytes))))
+
+    def write(self, topic: str, partition: int, values: Iterable[bytes]) -> None:
+        """Write records with these values and acks=all."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all", "linger.ms": 5, "log_level": 0})
         failed: list[object] = []
 
@@ -256,8 +260,8 @@ class KafkaCluster:
             if error is not None:
                 failed.append(error)
 
-        for _ in range(-(-size // record_bytes)):
-            producer.produce(topic, value=os.urandom(record_bytes), partition=partition, on_delivery=note)
+        for value in values:
+            producer.produce(topic, value=value, partition=partition, on_delivery=note)
             producer.poll(0)
             while len(producer) > 1_000:
                 producer.poll(0.05)

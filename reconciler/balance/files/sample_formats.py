@@ -1,0 +1,200 @@
+"""Looks at how files of samples begin: compressed text, ORC, Avro, CSV with semicolons, JmxTool's CSV.
+
+What is told of a file here is what Spark needs to read it, and what a user needs to know of a file it could not read.
+"""
+
+import csv
+import gzip
+import io
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+NOT_SAMPLES = "KR144"
+DAMAGED = "KR145"
+WRONG_COLUMNS = "KR146"
+NAMELESS = "KR441"
+HEAD_BYTES = 1 << 16
+# The first line of JmxTool names each object of each partition.
+_JMX_HEAD_BYTES = 1 << 25
+COMPRESSED = (".gz", ".zst")
+_JMX_TOLD = re.compile(r"^(Trying to connect to JMX url|Could not connect to JMX url|Could not find all object names)")
+_JMX_OTHER_FORMATS = re.compile(r'^time(=|\t|,")')
+_JMX_USED = re.compile(
+    r"kafka\.log:(?=[^:]*type=Log\b)(?=[^:]*name=(Size|LogEndOffset)\b)(?=[^:]*partition=\d+)[^:]*:Value"
+    r"|kafka\.server:(?=[^:]*type=BrokerTopicMetrics\b)(?=[^:]*name=(BytesIn|BytesOut|MessagesIn)PerSec\b)"
+    r"(?=[^:]*topic=)[^:]*:(Count|OneMinuteRate)"
+)
+_AVRO_MAGIC = b"Obj\x01"
+_AVRO_TYPES = {"int": "int32", "long": "int64", "float": "float", "double": "double", "string": "string"}
+_AVRO_MOMENTS = {"timestamp-millis": "timestamp[ms]", "timestamp-micros": "timestamp[us]"}
+
+
+class Wrong(ValueError):
+    """A file is not what it should be: a code and a sentence without the file's name."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)
+
+
+def plain_name(name: str) -> str:
+    """Return a file's name in small letters, without what says how it is compressed."""
+    plain = name.lower()
+    for ending in COMPRESSED:
+        plain = plain.removesuffix(ending)
+    return plain
+
+
+def head_of(path: Path, most: int = HEAD_BYTES) -> bytes:
+    """Return the first bytes of a file's text, also of one that is compressed."""
+    try:
+        if path.suffix.lower() == ".zst":
+            return _zst_head(path, most)
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+            return file.read(most)
+    except (OSError, EOFError, ValueError) as error:
+        raise Wrong(DAMAGED, f"cannot be read: {first_line(error)}") from None
+
+
+def _zst_head(path: Path, most: int) -> bytes:
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        raise _without_pyarrow("A .zst file") from None
+    with pa.input_stream(str(path), compression="zstd") as stream:
+        return bytes(stream.read(most))
+
+
+def _without_pyarrow(what: str) -> Wrong:
+    return Wrong(NOT_SAMPLES, f"{what} needs pyarrow, which is not installed: pip install 'kafka-reconciler[spark]'")
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, to stand in a sentence."""
+    return str(error).partition("\n")[0].rstrip(".")
+
+
+def orc_columns(path: Path) -> list[tuple[str, str]]:
+    """Return the columns of an ORC file and their types as Arrow names them."""
+    try:
+        from pyarrow import ArrowException, orc
+    except ModuleNotFoundError:
+        raise _without_pyarrow("ORC") from None
+    try:
+        schema = orc.ORCFile(str(path)).schema
+    except (ArrowException, OSError, ValueError) as error:
+        raise Wrong(DAMAGED, f"is no ORC file, or a damaged one: {first_line(error)}") from None
+    # Times have nanoseconds in ORC, and Spark reads them as microseconds.
+    return [(field.name, str(field.type).replace("timestamp[ns", "timestamp[us")) for field in schema]
+
+
+def avro_columns(path: Path) -> list[tuple[str, str]]:
+    """Return the fields of an Avro file's records and their types as Arrow names them."""
+    head = head_of(path)
+    if not head.startswith(_AVRO_MAGIC):
+        raise Wrong(DAMAGED, "is no Avro file, or a damaged one: it does not begin as one")
+    try:
+        schema = json.loads(_avro_metadata(head)["avro.schema"])
+        return [(field["name"], _avro_type(field["type"])) for field in schema["fields"]]
+    except (IndexError, KeyError, TypeError, ValueError):
+        raise Wrong(DAMAGED, "is a damaged Avro file, or holds no records: its schema cannot be read") from None
+
+
+def _avro_metadata(head: bytes) -> dict[str, bytes]:
+    """Return what stands before the records: a map of texts to bytes, in blocks that begin with their count."""
+    stream = io.BytesIO(head[len(_AVRO_MAGIC) :])
+    found = {}
+    while count := _avro_long(stream):
+        if count < 0:
+            _avro_long(stream)
+        for _ in range(abs(count)):
+            key = _avro_bytes(stream).decode()
+            found[key] = _avro_bytes(stream)
+    return found
+
+
+def _avro_long(stream: io.BytesIO) -> int:
+    value, shift, byte = 0, 0, 0x80
+    while byte & 0x80:
+        byte = stream.read(1)[0]
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    return (value >> 1) ^ -(value & 1)
+
+
+def _avro_bytes(stream: io.BytesIO) -> bytes:
+    length = _avro_long(stream)
+    found = stream.read(length)
+    if len(found) != length:
+        raise ValueError(length)
+    return found
+
+
+def _avro_type(schema: Any) -> str:
+    if isinstance(schema, list):
+        known = [each for each in schema if each != "null"]
+        return _avro_type(known[0]) if len(known) == 1 else "union"
+    if isinstance(schema, Mapping):
+        logical = str(schema.get("logicalType", ""))
+        return _AVRO_MOMENTS.get(logical, logical or _avro_type(schema["type"]))
+    return _AVRO_TYPES.get(schema, str(schema))
+
+
+def csv_fields(head: str) -> tuple[list[str], str]:
+    """Return the names in a CSV's first line and what separates them: a comma or, where it has none, a semicolon."""
+    text = head.removeprefix("\ufeff")
+    first = text.partition("\n")[0]
+    separator = ";" if ";" in first and "," not in first else ","
+    return [name.strip() for name in next(csv.reader(io.StringIO(text), delimiter=separator), [])], separator
+
+
+def is_jmx_tool(head: str) -> bool:
+    """Whether a CSV is what Kafka's JmxTool prints; raises Wrong where it is that, but not to be read."""
+    text = head.removeprefix("\ufeff")
+    if _JMX_TOLD.match(text):
+        raise Wrong(NOT_SAMPLES, "begins with what JmxTool tells on stderr: keep only its stdout (2>/dev/null)")
+    if _JMX_OTHER_FORMATS.match(text):
+        raise Wrong(NOT_SAMPLES, "has one value a line: let JmxTool print its own format (no --report-format)")
+    return re.match(r'"time","?[^,"]*:', text) is not None
+
+
+def refuse_other_objects(path: Path) -> None:
+    """Raise Wrong for what JmxTool printed where it tells nothing of topics, or not when it was."""
+    line, ended, rest = head_of(path, _JMX_HEAD_BYTES).decode("utf-8", "replace").partition("\n")
+    if not ended:
+        raise Wrong(DAMAGED, "is cut short in its first line, which names JmxTool's objects")
+    if not _JMX_USED.search(line):
+        raise Wrong(
+            WRONG_COLUMNS,
+            "has no size, end offset or rate of a topic: let JmxTool ask for 'kafka.log:type=Log,name=*,topic=*,"
+            "partition=*' and 'kafka.server:type=BrokerTopicMetrics,name=*,topic=*'",
+        )
+    moment = rest.partition(",")[0]
+    if moment and not re.fullmatch(r"\d{12,14}", moment):
+        raise Wrong(NOT_SAMPLES, f"has times such as {moment[:40]!r}: let JmxTool write its own (no --date-format)")
+
+
+_MEASURE = re.compile(r"(?<![a-z])(bytes_in|bytes_out|messages_in|size_bytes|end_offset)(?![a-z])")
+
+
+def nameless_measure(head: str, name: str, given: str | None) -> str:
+    """Return what a Prometheus answer's series measure where they have no name: what was given, or the file's name.
+
+    Series with names need none of it: the empty text.
+    """
+    labels = re.search(r'"metric"\s*:\s*({[^{}]*})', head)
+    if labels is None or '"__name__"' in labels[1]:
+        return ""
+    if given is not None:
+        return given
+    named = sorted({found[0] for found in _MEASURE.finditer(name.lower())})
+    if len(named) == 1:
+        return named[0]
+    raise Wrong(
+        NAMELESS,
+        "has series without a name, as rate() and sum() answer, and does not say what they measure: give --measure, or "
+        "let the file's name hold one of bytes_in, bytes_out, messages_in, size_bytes, end_offset",
+    )

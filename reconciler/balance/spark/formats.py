@@ -1,0 +1,46 @@
+"""Reads tables of samples in the forms that Spark reads only under conditions, and refuses them where it cannot."""
+
+from collections.abc import Sequence
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
+
+from reconciler.balance.files.sample_files import SampleFile
+from reconciler.model.problem import ReconcilerError
+
+NO_AVRO, LOCAL_TIMES = "KR442", "KR443"
+_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal")
+
+
+def avro(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
+    """Return the table in these Avro files; raise ReconcilerError where this Spark has no reader for them."""
+    try:
+        return reader.format("avro").load(list(paths))
+    except AnalysisException as error:
+        # Connect looks for the reader later: what it says then is told as any failure of Spark's.
+        if "avro" not in str(error).lower():
+            raise
+        raise ReconcilerError(
+            "Spark reads Avro with a package of its own, which is not there: give it one of its version, "
+            "org.apache.spark:spark-avro_2.13, in spark.jars.packages, or write the samples as Parquet",
+            code=NO_AVRO,
+        ) from error
+
+
+def refuse_local_times(spark: SparkSession, file: SampleFile) -> None:
+    """Raise ReconcilerError for ORC's times without a zone, unless Java is in UTC: Spark takes them for Java's zone."""
+    if dict(file.columns).get("ts") not in {"timestamp[us]", None}:
+        return
+    (row,) = spark.range(1).select(F.expr("reflect('java.time.ZoneId', 'systemDefault')").alias("zone")).collect()
+    if row["zone"] not in _UTC:
+        raise ReconcilerError(
+            f"{file.path}: has times without a zone, which Spark takes in ORC for those of its Java's zone, "
+            f"{row['zone']}: start it with TZ=UTC, or write ts with a zone, as text, or as milliseconds since 1970",
+            code=LOCAL_TIMES,
+        )
+
+
+def with_decimal_points(samples: DataFrame, measures: Sequence[str]) -> DataFrame:
+    """Return texts of numbers with a point where a comma stood before the fraction, as CSVs with semicolons have it."""
+    return samples.withColumns({name: F.translate(F.col(name), ",", ".") for name in measures})

@@ -1,0 +1,135 @@
+"""Reads what Cruise Control's reporter wrote into its topic since it was read last, and writes it as samples."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from reconciler.admin.port import EARLIEST, LATEST, Admin
+from reconciler.balance.files.cruise_control_state import ReadState, read_state, write_state
+from reconciler.balance.files.sample_writer import Round, write_reports
+from reconciler.balance.model.cruise_control import TOPICS, Metric, Positions, Report, Reports, decoded
+from reconciler.model.cluster import Topic
+from reconciler.model.problem import InvalidInput, Problem
+from reconciler.model.topic_partition import TopicPartition
+
+NO_TOPIC = "KR446"
+OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
+WHOLE_AFTER_SECONDS = 30
+"""A broker sends all of a report within a few seconds; what is younger may lack a part."""
+ROWS_AT_ONCE = 500_000
+"""How many partitions are written at once, where there are hours to read."""
+
+
+@dataclass(slots=True)
+class CruiseControl:
+    """The reporter's topic, and how far it was read."""
+
+    topic: str | None = None
+    """None: whichever of the names that it usually has."""
+    since: timedelta = timedelta(hours=1)
+    """How far back to begin where nothing was read before."""
+    _reports: Reports = field(default_factory=Reports)
+    _positions: dict[int, int] = field(default_factory=dict)
+    _newest: dict[int, int] = field(default_factory=dict)
+
+    def collect(self, admin: Admin, out: Path, cluster: str, at: datetime) -> tuple[Round, tuple[str, ...]]:
+        """Write what was reported since the last time; return how much, and what could not be read."""
+        topic = self._begun(admin, out, cluster, at)
+        written, untold = Round(0, 0), dict[str, None]()
+        waiting: list[Report] = []
+        is_at_end = False
+        while not is_at_end:
+            is_at_end = not self._read(admin, topic, untold)
+            until = self._whole_until(int(at.timestamp() * 1000), is_at_end=is_at_end)
+            leaders = _leaders(admin, self._reports.topics(until))
+            waiting += self._reports.whole(leaders, until)
+            if is_at_end or sum(len(report.partitions) for report in waiting) > ROWS_AT_ONCE:
+                written = _sum(written, write_reports(out, cluster, at, waiting))
+                waiting = []
+                positions = self._reports.read_again_from(self._positions)
+                write_state(out, cluster, ReadState(topic, positions, self._reports.told))
+        return written, tuple(untold)
+
+    def _begun(self, admin: Admin, out: Path, cluster: str, at: datetime) -> str:
+        """Return the topic; at the first time, find where to begin."""
+        if self.topic is not None and self._positions:
+            return self.topic
+        topic = self._found(admin)
+        state = read_state(out, cluster)
+        if state is not None and state.topic == topic.name:
+            self._positions, self._reports.told = dict(state.positions), dict(state.told)
+        keys = {TopicPartition(topic.name, partition.partition) for partition in topic.partitions}
+        new = [key for key in sorted(keys) if key.partition not in self._positions]
+        begin = int((at - self.since).timestamp() * 1000) if state is None else EARLIEST
+        found = admin.log_offsets(new, begin) if new else {}
+        # Where no record is that late, whatever comes is.
+        empty = [key for key, offset in found.items() if offset is None]
+        for key, offset in {**found, **(admin.log_offsets(empty, LATEST) if empty else {})}.items():
+            self._positions[key.partition] = offset or 0
+        self.topic = topic.name
+        return topic.name
+
+    def _found(self, admin: Admin) -> Topic:
+        names = (self.topic,) if self.topic is not None else TOPICS
+        topics = admin.topics(names)
+        for name in names:
+            if name in topics:
+                return topics[name]
+        message = f"there is no topic {' and no topic '.join(names)}, or this user may not see it: name the one that "
+        raise InvalidInput([Problem(NO_TOPIC, f"{message}Cruise Control's metrics reporter writes to")])
+
+    def _read(self, admin: Admin, topic: str, untold: dict[str, None]) -> bool:
+        """Take in what comes next; return whether there may be more."""
+        asked = {TopicPartition(topic, number): offset for number, offset in self._positions.items()}
+        before: Positions = dict(self._positions)
+        told = admin.records(asked)
+        silent = sorted(asked.keys() - told.keys())
+        untold |= dict.fromkeys(f"no leader told the records of {key}: they come later" for key in silent)
+        has_moved = False
+        for key, records in told.items():
+            offset = records.next_offset
+            if records.error == OUT_OF_RANGE:
+                offset = admin.log_offsets([key], EARLIEST).get(key) or 0
+                untold[f"records of {key} are gone before they were read"] = None
+            elif records.error is not None:
+                untold[f"the leader of {key} answers {records.error}: its records come later"] = None
+            has_moved |= offset != before[key.partition]
+            self._positions[key.partition] = offset
+            metrics = list(_metrics(records.values, key, untold))
+            self._reports.add(metrics, key.partition)
+            if metrics:
+                newest = max(metric.milliseconds for _, metric in metrics)
+                self._newest[key.partition] = max(newest, self._newest.get(key.partition, newest))
+        return has_moved
+
+    def _whole_until(self, now: int, *, is_at_end: bool) -> int:
+        """Return before which time all was read: on the way, that of the partition that is furthest behind."""
+        until = now if is_at_end else min((self._newest.get(number, 0) for number in self._positions), default=0)
+        return until - WHOLE_AFTER_SECONDS * 1000
+
+
+def _metrics(
+    values: Sequence[tuple[int, bytes]], key: TopicPartition, untold: dict[str, None]
+) -> Iterator[tuple[int, Metric]]:
+    for offset, value in values:
+        try:
+            metric = decoded(value)
+        except ValueError as error:
+            untold[f"a record of {key} {error}: left out"] = None
+            continue
+        if metric is not None:
+            yield offset, metric
+
+
+def _leaders(admin: Admin, topics: set[str]) -> Mapping[TopicPartition, int | None]:
+    found = admin.topics(sorted(topics)) if topics else {}
+    return {
+        TopicPartition(topic.name, partition.partition): partition.leader
+        for topic in found.values()
+        for partition in topic.partitions
+    }
+
+
+def _sum(one: Round, other: Round) -> Round:
+    return Round(one.partitions + other.partitions, one.replicas + other.replicas, one.brokers + other.brokers)

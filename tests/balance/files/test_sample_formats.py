@@ -1,0 +1,120 @@
+"""How files that other programs wrote begin: what is told of them, and which are refused, and why."""
+
+import json
+from base64 import b64decode
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+
+from reconciler.balance.files.sample_files import Kind, SampleFile, find_sample_files
+from reconciler.model.problem import InvalidInput
+
+LINES = b"ts,topic,partition,bytes_in\n2026-03-29T00:00:00Z,t,0,5\n"
+SIZE = '"kafka.log:type=Log,name=Size,topic=orders,partition=0:Value"'
+# Two records as fastavro writes them.
+AVRO = b64decode(
+    "T2JqAQQUYXZyby5jb2RlYwhudWxsFmF2cm8uc2NoZW1hiAR7InR5cGUiOiAicmVjb3JkIiwgIm5hbWUiOiAiU2FtcGxlIiwgImZp"
+    "ZWxkcyI6IFt7Im5hbWUiOiAidHMiLCAidHlwZSI6IHsidHlwZSI6ICJsb25nIiwgImxvZ2ljYWxUeXBlIjogInRpbWVzdGFtcC1t"
+    "aWxsaXMifX0sIHsibmFtZSI6ICJ0b3BpYyIsICJ0eXBlIjogWyJudWxsIiwgInN0cmluZyJdfSwgeyJuYW1lIjogInBhcnRpdGlv"
+    "biIsICJ0eXBlIjogImludCJ9LCB7Im5hbWUiOiAiYnl0ZXNfaW4iLCAidHlwZSI6IFsibnVsbCIsICJkb3VibGUiXX1dfQAwMTIz"
+    "NDU2Nzg5YWJjZGVmBEyAsJ/upmcCAnQAAgAAAAAAAAAAwNmm7qZnAgJ0AAIAAAAAAAD4PzAxMjM0NTY3ODlhYmNkZWY="
+)
+
+
+def found(path: Path, content: bytes, measure: str | None = None) -> SampleFile:
+    path.write_bytes(content)
+    (file,) = find_sample_files([str(path)], measure).files
+    return file
+
+
+def refused(path: Path, content: bytes, measure: str | None = None) -> str:
+    path.write_bytes(content)
+    with pytest.raises(InvalidInput) as raised:
+        find_sample_files([str(path)], measure)
+    (problem,) = raised.value.problems
+    assert problem.message.startswith(f"{path}: ")
+    return f"{problem.message.removeprefix(f'{path}: ')} ({problem.code})"
+
+
+def compressed(content: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(content)
+    return bytes(sink.getvalue())
+
+
+def answer(labels: dict[str, str]) -> bytes:
+    series = [{"metric": labels, "values": [[1, "2"]]}]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": series}}).encode()
+
+
+def test_compressed_text_is_looked_into(tmp_path: Path) -> None:
+    file = found(tmp_path / "a.csv.zst", compressed(LINES))
+    assert (file.kind, set(file.names)) == (Kind.CSV, {"ts", "topic", "partition", "bytes_in"})
+    line = json.dumps({"ts": 1, "topic": "t", "partition": 0}).encode()
+    assert found(tmp_path / "a.jsonl.zst", compressed(line)).kind is Kind.JSON_LINES
+    assert refused(tmp_path / "b.csv.zst", LINES).startswith("cannot be read: ")
+    assert "is not a .parquet" in refused(tmp_path / "a.orc.zst", b"")
+
+
+def test_semicolons_separate_where_the_header_has_no_comma(tmp_path: Path) -> None:
+    assert found(tmp_path / "a.csv", b"\xef\xbb\xbfts;topic;partition;bytes_in\n").separator == ";"
+    assert found(tmp_path / "b.csv", LINES).separator == ","
+
+
+def test_orc_tells_its_columns_itself(tmp_path: Path) -> None:
+    table = pa.table({"ts": pa.array([1], pa.timestamp("us", tz="UTC")), "topic": ["t"], "partition": [0]})
+    orc.write_table(table, tmp_path / "a.orc")
+    (file,) = find_sample_files([str(tmp_path)]).files
+    assert file.columns == (("ts", "timestamp[us, tz=UTC]"), ("topic", "string"), ("partition", "int64"))
+    assert refused(tmp_path / "a.orc", b"ORC").startswith("is no ORC file, or a damaged one: ")
+
+
+def test_avro_tells_its_fields_itself(tmp_path: Path) -> None:
+    assert found(tmp_path / "a.avro", AVRO).columns == (
+        ("ts", "timestamp[ms]"),
+        ("topic", "string"),
+        ("partition", "int32"),
+        ("bytes_in", "double"),
+    )
+    assert (
+        refused(tmp_path / "b.avro", b"PAR1") == "is no Avro file, or a damaged one: it does not begin as one (KR145)"
+    )
+    cut = "is a damaged Avro file, or holds no records: its schema cannot be read (KR145)"
+    assert refused(tmp_path / "c.avro", AVRO[:90]) == cut
+    assert "it must be a text" in refused(tmp_path / "d.avro", AVRO.replace(b'"string"', b'"double"'))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (f"Trying to connect to JMX url: x\n{SIZE}\n", "begins with what JmxTool tells on stderr"),
+        ("time=1774742400000\n", "has one value a line: let JmxTool print its own format"),
+        ('time,"1774742400000"\n', "has one value a line: let JmxTool print its own format"),
+        (
+            '"time","java.lang:type=OperatingSystem:ProcessCpuLoad"\n1774742400000,0.5\n',
+            "has no size, end offset or rate",
+        ),
+        (f'"time",{SIZE}', "is cut short in its first line"),
+        (f'"time",{SIZE}\n29.03.2026 02:00,5\n', "has times such as '29.03.2026 02:00': let JmxTool write its own"),
+    ],
+)
+def test_what_jmx_tool_prints_otherwise_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    assert sentence in refused(tmp_path / "a.csv", text.encode())
+
+
+def test_jmx_tools_own_format_is_told_by_its_first_line(tmp_path: Path) -> None:
+    assert found(tmp_path / "a.csv", f'"time",{SIZE}\n1774742400000,5\n'.encode()).kind is Kind.JMX_TOOL
+
+
+def test_series_without_a_name_measure_what_the_option_or_the_files_name_says(tmp_path: Path) -> None:
+    nameless = answer({"topic": "t"})
+    assert found(tmp_path / "a.json", nameless, "messages_in").measure == "messages_in"
+    assert found(tmp_path / "prod-bytes_out.2026.json", nameless).measure == "bytes_out"
+    assert found(tmp_path / "bytes_in.json", answer({"__name__": "up"}), "bytes_out").measure == ""
+    for name in ("rates.json", "bytes_in-bytes_out.json", "kilobytes_in.json"):
+        message = refused(tmp_path / name, nameless)
+        assert message.startswith("has series without a name, as rate() and sum() answer"), name
+        assert message.endswith("(KR441)")
