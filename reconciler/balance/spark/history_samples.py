@@ -37,8 +37,10 @@ def _beside(spark: SparkSession, place: str, folder: str, schema: object) -> Dat
     is_uri = "://" in place
     if not is_uri and not any((Path(place) / folder).rglob("*.parquet")):
         return None
-    # Folders name cluster and day a second time: the columns are in the files.
+    # Folders name cluster and day a second time: the columns are in the files. A folder of this machine is read by its
+    # very name, whatever stands in it.
     reader = spark.read.schema(schema).option("recursiveFileLookup", value=True)  # type: ignore[arg-type]
+    reader = reader if is_uri else reader.option("__globPaths__", value=False)
     path = f"{place.rstrip('/')}/{folder}" if is_uri else as_hadoop(Path(place).absolute() / folder)
     try:
         table = reader.parquet(path)
