@@ -46,6 +46,7 @@ from reconciler.balance.spark.forecast import (
     slopes_of,
 )
 from reconciler.balance.spark.growth import GROWTH, whole_growth, with_bytes_grown
+from reconciler.balance.spark.history import fills_since_seen
 from reconciler.balance.spark.history_collected import collected_history
 from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
 from reconciler.balance.spark.holes import averages_of, fills_of, series_of, with_known
@@ -281,13 +282,15 @@ def balance_of_samples(
         standing = replicas(assigned.partitions)
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
-        whole = with_growth(summed, rows, carriers)
+        whole = lasting = with_growth(summed, rows, carriers)
         if found.with_holes:
             with_holes = _clusters(rows.sparkSession, found.with_holes)
             holed = of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi")
             series = settled(series_of(holed, _WAYS))
             fills = settled(with_known(fills_of(series, _WAYS), series, _WAYS))
-            whole = with_fills(whole, fills, averages_of(series, _WAYS), carriers).persist()
+            averages = averages_of(series, _WAYS)
+            lasting = with_fills(lasting, fills_since_seen(fills, series), averages, carriers)
+            whole = with_fills(whole, fills, averages, carriers).persist()
             kept += [series, fills, whole]
             found = filled(found, whole, known, fills)
         by_bucket = bucketed(whole, known)
@@ -297,7 +300,7 @@ def balance_of_samples(
         kept += [every] if every is not None else []
         ahead = _histories(every, assigned, carriers, known)
         hours = None if headroom is None else hours_of_week(by_bucket, known, headroom.share, headroom.most)
-        today = Today(by_bucket, known, carriers, assigned.partitions, assigned.brokers)
+        today = Today(bucketed(lasting, known), known, carriers, assigned.partitions, assigned.brokers)
         past = nullcontext() if beside is None else history(today, rows, found.spans, beside)
         slopes = partial(slopes_of, rows)
         with past as told_of_time, _balance(assigned, standing, rates, found, past=ahead, slopes=slopes) as balance:
