@@ -12,7 +12,7 @@ NOT_EVERYWHERE = (
     r"\.try_cast\(",
     r"\.createDataFrame\(",
     r"\b(?:Column|DataFrame)\.(?:_|[a-z])",
-    r"F\.array_(?:position|remove|contains)\(",
+    r"F\.array_(?:position|remove)\(",
     r"[\w)\]]\[F\.",
     r"\.(?:sparkContext|_jvm|_jdf|_jsparkSession|rdd|toPandas)\b",
     r"F\.(?:udf|pandas_udf)\b",

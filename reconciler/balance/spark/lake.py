@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from reconciler.balance.files.arrow_tables import TEXT, arrow_table
 from reconciler.balance.files.folders import LOADS_REPORT
 from reconciler.balance.files.ledger import (
     IN_USE,
@@ -45,6 +46,7 @@ from reconciler.balance.spark.new_files import Find, new_files, sources_of
 from reconciler.balance.spark.normalise import MARKED
 from reconciler.balance.spark.session import as_hadoop, spark_errors
 from reconciler.balance.spark.silver import SILVER, empty_day, silver_of, write_days
+from reconciler.balance.spark.spellings import in_spark
 from reconciler.balance.spark.tables import replaced
 from reconciler.balance.spark.uri_results import by_name
 from reconciler.files.places import is_uri
@@ -240,7 +242,7 @@ def _written(spark: SparkSession, place: str, ledger: Ledger) -> Ledger:
         raise ReconcilerError(f"{place}: another run has worked on this lake meanwhile; start again", code=IN_USE)
     new = replace(ledger, number=ledger.number + 1)
     folder = f"{_table(place, LEDGER)}/{_SLOTS[new.number % len(_SLOTS)]}"
-    line = spark.createDataFrame([(new.text(),)], "value string")
+    line = in_spark(spark, arrow_table({"value": TEXT}, [(new.text(),)]))
     line.coalesce(1).write.mode("overwrite").text(folder, compression="gzip")
     return new
 

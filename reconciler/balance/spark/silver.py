@@ -105,8 +105,8 @@ def read_days(spark: SparkSession, place: str, days: Sequence[Day], schema: Stru
 
 def empty_day(spark: SparkSession, place: str, day: Day, schema: StructType) -> None:
     """Leave no row of that day."""
-    columns = StructType([field for field in schema.fields if field.name not in OF_DAY])
-    spark.createDataFrame([], columns).write.parquet(f"{place}/{folder_of(day)}", mode="overwrite", compression="zstd")
+    columns = [F.lit(None).cast(each.dataType).alias(each.name) for each in schema.fields if each.name not in OF_DAY]
+    spark.range(0).select(*columns).write.parquet(f"{place}/{folder_of(day)}", mode="overwrite", compression="zstd")
 
 
 def _is_of_the_day() -> Column:
