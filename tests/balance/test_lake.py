@@ -82,7 +82,7 @@ def test_loads_balance_and_plan_go_through_an_object_store_by_workers_without_a_
                 "json",
             )
             told = json.loads(_run(*reconciler, *of_loads, *spark, cwd=home, **cluster.environment))
-            assert told["clusters"][0]["total"]["before"]["bytesIn"]["average"] > 0
+            assert told["clusters"][0]["total"]["before"]["bytesInPerSecond"]["average"] > 0
             plan = _run(*reconciler, "-C", "ds", "plan", "--cluster", "demo", "--loads", LOADS, cwd=home)
             assert "Digest sha256:" in plan
             kept = files.get_file_info(fs.FileSelector(LOADS.removeprefix("s3a://"), recursive=True))

@@ -262,7 +262,7 @@ def test_balance_reads_a_table_and_no_table_is_replaced_that_is_not_ours(
     assert told.code == 0, told.err
     report = json.loads(told.out)
     assert report["source"] == f"{measured}.loads"
-    assert report["clusters"][0]["total"]["before"]["bytesIn"]["average"] > 0
+    assert report["clusters"][0]["total"]["before"]["bytesInPerSecond"]["average"] > 0
     sample = str(write_parquet(lake.folder / "in.parquet", [Row(START, "demo", "t", 0, 1.0)]))
     for table, code in ((f"{measured}.loads", "KR147"), (f"{measured}.new", "KR284")):
         out = reconciler("loads", "--samples", sample, "--out", table)
