@@ -78,6 +78,9 @@ def _saw(top: int, teeth: int, ends_at: int) -> list[int]:
 
 ALONE = {
     "line": One({"retention.ms": "-1"}, _line(SEEN), 240 * MIB),
+    "outgrown": One(
+        {"retention.ms": str(48 * HOUR_MS), "segment.ms": str(24 * HOUR_MS)}, _line(SEEN), 240 * MIB
+    ),
     "saw": One({"retention.ms": str(200 * HOUR_MS), "segment.bytes": str(48 * MIB)}, _saw(248, 48, 47), 10 * MIB),
     "slow-saw": One({"retention.ms": str(200 * HOUR_MS)}, _saw(300, 100, 3), 100 * MIB),
     "new": One({"retention.ms": str(WEEK * HOUR_MS), "segment.bytes": str(10 * MIB)}, _line(73), 10 * GIB),
@@ -206,6 +209,10 @@ def test_a_line_goes_on_and_is_sure_of_it(small: BackTest) -> None:
         then = now + days * DAY * MIB
         assert (row[f"size_{days}"], row[f"size_{days}_low"], row[f"size_{days}_high"]) == (then, then, then)
     assert (row.days_until_full, row.full_earliest, row.full_latest) == (10.0, 10.0, 10.0)
+
+
+def test_what_has_outgrown_its_retention_is_not_held_by_it(small: BackTest) -> None:
+    assert _hand(small, "outgrown").days_until_full == 10.0
 
 
 @pytest.mark.parametrize("name", ["saw", "slow-saw", "compact", "still"])

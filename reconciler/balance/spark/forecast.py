@@ -134,7 +134,7 @@ def expected(every: DataFrame, limits: DataFrame) -> DataFrame:
     return (
         known.withColumns({"stands": stands, "rate": F.when(is_growing, F.col("growth")).otherwise(0.0)})
         .withColumn("weeks", F.least(F.lit(WEEKS), F.floor((1 - F.col("fell")) / HOURS_A_WEEK)))
-        .withColumns({"level": _level(), "trend": _trend(), "room": _room()})
+        .withColumns({"level": _level(), "trend": _trend(), "room": F.when(~_has_outgrown(), _room())})
         .select(
             *PARTITION,
             *("stands", "first", "fell", "least"),
@@ -192,6 +192,17 @@ def _room() -> Column:
     by_bytes = F.col("kept_bytes") + F.col("segment_bytes") / 2
     ceiling = F.least(by_time, by_bytes)
     return F.when(ceiling.isNotNull(), F.greatest(ceiling - F.col("size"), F.lit(0.0)))
+
+
+def _has_outgrown() -> Column:
+    """Return whether it never fell, for longer than retention and a segment take, or is above them: nothing holds it.
+
+    So it is where records carry times to come. A disk that fills by them is not to be taken for one that does not.
+    """
+    age = -F.col("first") - HOURS_A_DAY
+    is_old = age > (F.col("kept_ms") + F.col("segment_ms")) / _MS_AN_HOUR
+    is_over = F.col("size") > F.col("kept_bytes") + 2 * F.col("segment_bytes")
+    return F.col("fell").isNull() & (F.coalesce(is_old, F.lit(col=False)) | F.coalesce(is_over, F.lit(col=False)))
 
 
 def _ahead(days: int) -> Column:
