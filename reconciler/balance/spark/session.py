@@ -189,8 +189,8 @@ UNSEEN = "KR293"
 NO_ZSTD = "KR448"
 _NO_ZSTD = "native zStandard library not available"
 WITHOUT_ZSTD = (
-    "this Spark cannot read .zst files: before 4.1 it takes Hadoop's native library for them, which is not there; "
-    "compress the samples as .gz, or run the job on a newer Spark"
+    "this Spark cannot read .zst files: it takes Hadoop's native library for them, which is not there; compress the "
+    "samples as .gz, or run the job on Spark 4.1 or later"
 )
 _UNSEEN = re.compile(r"Path does not exist: file:(/.+?)[.]?(?: SQLSTATE.*)?$", re.MULTILINE)
 _FILE = re.compile(r"(?:file:/*|file )(/[^\s,;]+\.(?:parquet|pq|orc|avro|csv|jsonl?|ndjson)(?:\.gz|\.zst)?)")
