@@ -5,7 +5,8 @@
     render     the balance report as text, Markdown, JSON and a page
     policies   a plan's policies: `asking` starts a closed room, `room` answers in it, `closed_query` refuses what a
                policy may not have; the verb `plan` hands `asking.open_judge` to the house
-    spark      one session, and one module a transformation, below
+    spark      a session on any Spark (`session`, `connect`, `settings`, `work`, in the words of `spellings`), and one
+               module a transformation, below
     files      samples, Arrow tables and result folders on disk
     model      the balance report, and what was wrong with samples
 
@@ -22,6 +23,11 @@ How samples become figures, in `spark`; both jobs begin alike:
 `loads_job` goes on to one row for each partition, which `plan --loads` reads:
 
     load                  a partition's time buckets -> average, 95th percentile, maximum, peak
+
+`lake` keeps days that are never computed twice, and both jobs read them in place of samples:
+
+    bronze                the samples as they came, in one folder for each run that took files
+    silver, gold          a row a partition and bucket; the loads and the report of a day: of days whose samples changed
 
 `balance_job` goes on to brokers, racks, log dirs, topics and clusters, before and after a plan:
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.balance.cli.fail_on import FAIL_ON_HELP, fail_on, tell_failures
-from reconciler.balance.cli.spark_job import spark_job
+from reconciler.balance.cli.spark_job import DAYS_HELP, MOST_DAYS, is_bucket_given, spark_job
 from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell, write
 from reconciler.command.values import RATE, SHARE
@@ -46,6 +46,10 @@ HISTORY_HELP = (
 @option("--samples", metavar="PATH...", multiple=True, help="Files, folders, URIs or tables, as loads reads.")
 @click.argument("more", metavar="", nargs=-1)
 @option("--loads", metavar="DIR", help="What loads wrote: averages and peaks, no percentiles.")
+@option("--lake", metavar="DIR", help="What loads --lake keeps: figures of its days, as of samples.")
+@option(
+    "--days", type=click.IntRange(1, 3660), default=MOST_DAYS, show_default=True, show_envvar=True, help=DAYS_HELP
+)  # fmt: skip
 @option("--plan", metavar="FILE", multiple=True, help=PLAN_HELP)
 @option("--out", metavar="DIR", help="Folder, URI or table to write the tables to, all topics in.")
 @option("--headroom", metavar="SHARE", type=SHARE, help=HEADROOM_HELP)
@@ -59,6 +63,8 @@ def command(
     plan: tuple[str, ...],
     *,
     loads: str | None,
+    lake: str | None,
+    days: int,
     out: str | None,
     headroom: float | None,
     network: int | None,
@@ -71,23 +77,27 @@ def command(
     before and after it. --cluster '*' compares all clusters of the root, or with --state DIR those of which that folder
     holds a snapshot, NAME.json.
     """
-    if bool(job.samples) == (loads is not None):
-        raise click.UsageError("name what was measured: either --samples PATH... or --loads DIR.")
+    if [bool(job.samples), loads is not None, lake is not None].count(True) != 1:
+        raise click.UsageError("name what was measured: either --samples PATH... or --loads DIR or --lake DIR.")
     if (loads or headroom is None) and (headroom or network):
-        raise click.UsageError("--headroom tells hours of the week, so it needs --samples; --network belongs to it.")
+        raise click.UsageError(
+            "--headroom tells hours of the week, so it needs --samples or --lake; --network belongs to it."
+        )
     if loads and has_history:
-        raise click.UsageError("--history needs --samples: loads have no time in them.")
+        raise click.UsageError("--history needs --samples or --lake: loads have no time in them.")
     from reconciler.balance.model.balance_report import Headroom
     from reconciler.balance.workflow.balance import failed_gates, make_balance
+    from reconciler.balance.workflow.lake import LakeDays
     from reconciler.command.progress import reading
     from reconciler.render.as_text import problems
 
     with reading() as progress:
         left = Headroom(headroom, network) if headroom is not None else None
+        measured = loads if lake is None else LakeDays(lake, days, job.bucket_seconds if is_bucket_given() else None)
         report = make_balance(
             asked.inputs,
             job,
-            loads=loads,
+            loads=measured,
             plans=plan,
             out=out,
             headroom=left,

@@ -185,10 +185,13 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-def find_sample_files(paths: Iterable[str], measure: str | None = None) -> Found:
+def find_sample_files(
+    paths: Iterable[str], measure: str | None = None, *, is_taken: Callable[[Path], bool] = lambda _: False
+) -> Found:
     """Return every file of samples at and below the paths, patterns included; of a URI or a table, the place.
 
-    `measure`: what series of Prometheus measure that have no name; None: their file's name says it.
+    `measure`: what series of Prometheus measure that have no name; None: their file's name says it. Files that
+    `is_taken` says so of are not looked at.
     Raises InvalidInput with one problem for each file that is missing, damaged, or has not the right columns.
     """
     files: dict[str, SampleFile] = {}
@@ -199,7 +202,7 @@ def find_sample_files(paths: Iterable[str], measure: str | None = None) -> Found
             files.setdefault(given, SampleFile(given, Kind.PLACE, root=given, measure=measure or ""))
             continue
         for path in _matches(as_local(given)):
-            found = _at(path, _root(given, path), measure, notes, problems)
+            found = _at(path, _root(given, path), notes, problems, measure=measure, is_taken=is_taken)
             files |= {file.path: file for file in found if file.path not in files}
     if problems:
         raise InvalidInput(problems)
@@ -207,7 +210,15 @@ def find_sample_files(paths: Iterable[str], measure: str | None = None) -> Found
     return Found(tuple(files[path] for path in sorted(files)), tuple(notes))
 
 
-def _at(given: Path, root: Path, measure: str | None, notes: list[str], problems: list[Problem]) -> list[SampleFile]:
+def _at(
+    given: Path,
+    root: Path,
+    notes: list[str],
+    problems: list[Problem],
+    *,
+    measure: str | None,
+    is_taken: Callable[[Path], bool],
+) -> list[SampleFile]:
     """Return the files at and below a path, each Delta or Iceberg table as one; add to the notes and problems."""
     found, passed_over = _below(given)
     base = given.absolute()
@@ -219,11 +230,13 @@ def _at(given: Path, root: Path, measure: str | None, notes: list[str], problems
         return []
 
     def of_no_table(paths: Iterable[Path]) -> list[Path]:
-        return [path for path in paths if tables.keys().isdisjoint(path.parents)]
+        return [path for path in paths if not tables or tables.keys().isdisjoint(path.parents)]
 
     notes.extend(f"{path}: not a kind of file that holds samples; passed over" for path in of_no_table(passed_over))
     files = [SampleFile(str(table), Kind(name), root=str(table)) for table, name in tables.items()]
     for path in of_no_table(found):
+        if is_taken(path):
+            continue
         try:
             files.append(_looked_at(path, root, measure))
         except Wrong as wrong:

@@ -16,8 +16,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from reconciler.balance.files.arrow_tables import TEXT, ArrowTable, arrow_table
 from reconciler.balance.files.folders import TABLES_MARK
 from reconciler.balance.model.balance_report import Headroom
+from reconciler.balance.model.disk_forecast import SIZES_AFTER
 from reconciler.balance.spark.buckets import (
     alone,
+    as_rows,
     beside_others,
     bucketed,
     carried,
@@ -41,13 +43,16 @@ from reconciler.balance.spark.forecast import (
     has_history,
     histories,
     hourly,
+    slopes_of,
 )
-from reconciler.balance.spark.growth import with_bytes_grown
+from reconciler.balance.spark.growth import GROWTH, whole_growth, with_bytes_grown
+from reconciler.balance.spark.history import fills_since_seen
 from reconciler.balance.spark.history_collected import collected_history
 from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
 from reconciler.balance.spark.holes import averages_of, fills_of, series_of, with_known
+from reconciler.balance.spark.lake import DaysOfLake, Window
 from reconciler.balance.spark.loads_job import SampleTask
-from reconciler.balance.spark.normalise import cleaned, normalised
+from reconciler.balance.spark.normalise import MARKED, cleaned, normalised
 from reconciler.balance.spark.places import looked_up
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, counts, moved, replicas
 from reconciler.balance.spark.schemas import LOADS
@@ -71,8 +76,8 @@ class BalanceTask:
     partitions: ArrowTable
     places: ArrowTable
     brokers: ArrowTable
-    measured: SampleTask | str
-    """Samples, or the place of loads."""
+    measured: SampleTask | DaysOfLake | str
+    """Samples, the days of a lake, or the place of loads."""
     retention: ArrowTable | None = None
     """What bounds the topics (`files.retention_table`); without it nothing is foretold."""
     out: str | None = None
@@ -149,6 +154,8 @@ def looked_at(spark: SparkSession, task: BalanceTask, *, has_unread_loads: bool)
     if isinstance(task.measured, str):
         with spark_errors():
             return Looked(task, wrong=wrong_rows(spark, task.measured) if has_unread_loads else None)
+    if isinstance(task.measured, DaysOfLake):
+        return Looked(task)
     found = looked_up(spark, task.measured.files)
     return Looked(replace(task, measured=replace(task.measured, files=found.files)), found.notes)
 
@@ -187,6 +194,12 @@ def rows_of_buckets(spark: SparkSession, task: SampleTask) -> DataFrame:
     return beside_others(with_bytes_grown(in_order))
 
 
+def rows_of_window(spark: SparkSession, window: Window) -> DataFrame:
+    """Return the days of a lake as rows of one partition and bucket each (`buckets.as_rows`)."""
+    buckets = window.rows(spark).withColumn("bucket", F.unix_micros("ts"))
+    return as_rows(buckets.select(*PARTITION, "bucket", "bytes_in", "bytes_out", "size_bytes"), F.lit(col=True))
+
+
 @contextmanager
 def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance]:
     assigned = assignments(
@@ -195,6 +208,10 @@ def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance
     measured = task.measured
     if isinstance(measured, str):
         with balance_of_loads(assigned, loads_of(spark, measured)) as balance:
+            yield balance
+        return
+    if isinstance(measured, DaysOfLake):
+        with _balance_of_lake(spark, assigned, measured, task) as balance:
             yield balance
         return
     unsorted = rows_of_samples(spark, measured)
@@ -210,6 +227,26 @@ def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance
         beside=Beside.of(spark, task.beside, measured.cluster) if task.beside is not None else None,
     ) as balance:
         yield balance
+
+
+@contextmanager
+def _balance_of_lake(
+    spark: SparkSession, assigned: Assignments, lake: DaysOfLake, task: BalanceTask
+) -> Iterator[Balance]:
+    window = lake.window(spark)
+    broken = [*window.defects(spark).values()]
+    marked = {rule: sum(each.get(rule, 0) for each in broken) for rule in MARKED}
+    with balance_of_samples(
+        assigned,
+        rows_of_window(spark, window),
+        window.bucket_seconds,
+        has_all_sizes=task.has_all_sizes,
+        headroom=task.headroom,
+        beside=Beside() if task.beside is not None else None,
+    ) as balance:
+        if balance.told is not None:
+            told = replace(balance.told, defects={**balance.told.defects, **marked})
+            yield replace(balance, told=told)
 
 
 @contextmanager
@@ -245,13 +282,15 @@ def balance_of_samples(
         standing = replicas(assigned.partitions)
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
-        whole = with_growth(summed, rows, carriers)
+        whole = lasting = with_growth(summed, rows, carriers)
         if found.with_holes:
             with_holes = _clusters(rows.sparkSession, found.with_holes)
             holed = of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi")
             series = settled(series_of(holed, _WAYS))
             fills = settled(with_known(fills_of(series, _WAYS), series, _WAYS))
-            whole = with_fills(whole, fills, averages_of(series, _WAYS), carriers).persist()
+            averages = averages_of(series, _WAYS)
+            lasting = with_fills(lasting, fills_since_seen(fills, series), averages, carriers)
+            whole = with_fills(whole, fills, averages, carriers).persist()
             kept += [series, fills, whole]
             found = filled(found, whole, known, fills)
         by_bucket = bucketed(whole, known)
@@ -261,9 +300,10 @@ def balance_of_samples(
         kept += [every] if every is not None else []
         ahead = _histories(every, assigned, carriers, known)
         hours = None if headroom is None else hours_of_week(by_bucket, known, headroom.share, headroom.most)
-        today = Today(by_bucket, known, carriers, assigned.partitions, assigned.brokers)
+        today = Today(bucketed(lasting, known), known, carriers, assigned.partitions, assigned.brokers)
         past = nullcontext() if beside is None else history(today, rows, found.spans, beside)
-        with past as told_of_time, _balance(assigned, standing, rates, found, ahead) as balance:
+        slopes = partial(slopes_of, rows)
+        with past as told_of_time, _balance(assigned, standing, rates, found, past=ahead, slopes=slopes) as balance:
             yield replace(balance, hours=hours, history=told_of_time)
     finally:
         for table in kept:
@@ -315,8 +355,9 @@ def balance_of_loads(assigned: Assignments, loads: DataFrame) -> Iterator[Balanc
     """
     sizes = loads.select(*PARTITION, F.col("size_bytes").alias("last_size"))
     sized = with_sizes(replicas(assigned.partitions), sizes)
-    past = None if assigned.limits is None else by_growth_alone(loads, sized, assigned.limits)
-    with _balance(assigned, sized, rates_of_loads(loads, sized), None, past) as found:
+    slopes = loads.select(*PARTITION, whole_growth(F.col("growth_bytes_per_day")).alias(GROWTH))
+    past = None if assigned.limits is None else by_growth_alone(slopes, sized, assigned.limits)
+    with _balance(assigned, sized, rates_of_loads(loads, sized), None, past=past) as found:
         yield found
 
 
@@ -357,19 +398,36 @@ def _histories(
 
 @contextmanager
 def _balance(
-    assigned: Assignments, standing: DataFrame, rates: DataFrame, seen: Told | None, past: DataFrame | None = None
+    assigned: Assignments,
+    standing: DataFrame,
+    rates: DataFrame,
+    seen: Told | None,
+    *,
+    past: DataFrame | None = None,
+    slopes: Callable[[], DataFrame] | None = None,
 ) -> Iterator[Balance]:
-    """Yield the figures of these; `past` is what forecasts are made of (`forecast.histories`)."""
+    """Yield the figures of these; `past` is what forecasts are made of (`forecast.histories`).
+
+    Without one, growth alone tells of days. Where it says that a disk is full soon, what retention lets partitions grow
+    is looked at too, which takes the `slopes` of partitions: samples are read once more.
+    """
     placed = figures(counts(standing, assigned.places), rates, has_plan=assigned.has_plan)
     kept = []
+    if past is None:
+        found = with_days_until_full(placed).persist()
+        kept.append(found)
+        is_soon = F.col("days_until_full") <= SIZES_AFTER[-1]
+        if slopes is not None and assigned.limits is not None and not found.where(is_soon).isEmpty():
+            past = by_growth_alone(slopes(), standing, assigned.limits)
     if past is not None:
         kept.append(placed.persist())
-    found = with_days_until_full(placed, None if past is None else disk_forecasts(past, placed)).persist()
+        found = with_days_until_full(placed, disk_forecasts(past, placed)).persist()
+        kept.append(found)
     copied = moved(standing) if assigned.has_plan else None
     try:
         yield Balance(found, skew(found, assigned.brokers), copied, seen)
     finally:
-        for table in (*kept, found):
+        for table in kept:
             table.unpersist()
 
 

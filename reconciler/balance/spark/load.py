@@ -163,11 +163,15 @@ def buckets_of(samples: DataFrame) -> DataFrame:
 
 def partitions_of(samples: DataFrame) -> DataFrame:
     """Return the rows of PARTITIONS of normalised samples, their rates made from growth."""
+    return samples.transform(buckets_of).transform(partitions_of_buckets)
+
+
+def partitions_of_buckets(buckets: DataFrame) -> DataFrame:
+    """Return the rows of PARTITIONS of the rows that `buckets_of` returns, in order of their partitions and buckets."""
     counted = F.col("samples") > 0
     days = F.col("size_at") / F.lit(float(MICROS_PER_DAY))
     return (
-        samples.transform(buckets_of)
-        .groupBy(*GROUP)
+        buckets.groupBy(*GROUP)
         .agg(
             *(statistic for rate in RATES for statistic in statistics_of(rate)),
             F.max_by("size_bytes", "size_at").alias("size_bytes"),

@@ -60,7 +60,7 @@ def run_loads(spark: SparkSession, task: SampleTask, out: str, report_text: Call
         result = measured(partitions, task.bucket_seconds, known)
         try:
             result_at.write(result.loads)
-            clusters = tuple(_cluster(row) for row in result.found.collect())
+            clusters = tuple(cluster_samples(row) for row in result.found.collect())
         finally:
             for table in (*kept, *result.kept):
                 table.unpersist()
@@ -90,7 +90,8 @@ def _partitions(
     return partitions, (partitions,)
 
 
-def _cluster(row: Row) -> ClusterSamples:
+def cluster_samples(row: Row) -> ClusterSamples:
+    """Return a row of `load.Measured.found` as a value."""
     return ClusterSamples(
         cluster=row["cluster"],
         partitions=row["partitions"],

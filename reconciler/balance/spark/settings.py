@@ -27,6 +27,8 @@ RESULTS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.caseSensitive": "false",
+    # Times in what we write: Spark 3.5 and 4.0 would write INT96.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A file that cannot be read is an error, never a gap.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",

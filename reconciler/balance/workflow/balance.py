@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Headroom, Level, LoadRow
+from reconciler.balance.workflow.lake import LakeDays
 from reconciler.balance.workflow.loads import ADVICE, SparkJob, age
 from reconciler.balance.workflow.sides import ObservedCluster, observed_clusters, sides_of
 from reconciler.files.places import as_local, is_for_spark
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from reconciler.balance.files.assignment_table import Side
     from reconciler.balance.spark.balance_job import BalanceTask, Looked
     from reconciler.balance.spark.collected import Found
+    from reconciler.balance.spark.lake import DaysOfLake
     from reconciler.balance.spark.loads_job import SampleTask
 
 NO_MEASURES = "KR261"
@@ -33,7 +35,7 @@ def make_balance(
     inputs: Inputs,
     job: SparkJob,
     *,
-    loads: str | None = None,
+    loads: "str | LakeDays | None" = None,
     plans: Sequence[str] = (),
     out: str | None = None,
     headroom: Headroom | None = None,
@@ -42,9 +44,9 @@ def make_balance(
 ) -> BalanceReport:
     """Return the balance of the cluster that is named, or with `*` of every cluster of the root that answers.
 
-    Rates are those of the job's samples or, with a folder of `loads`, of these. Each of the `plans` is compared with
-    its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much; with `has_history`
-    what the time of the samples tells, and samples of brokers and replicas beside them.
+    Rates are those of the job's samples or, with a folder of `loads` or the days of a lake, of these. Each of the
+    `plans` is compared with its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so
+    much; with `has_history` what the time of the samples tells, and samples of brokers and replicas beside them.
     With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before
     Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
@@ -65,17 +67,17 @@ def make_balance(
     from reconciler.balance.spark.balance_job import looked_at, run_balance
 
     with spark_session(job.spark) as spark:
-        looked = looked_at(spark, task, has_unread_loads=loads is not None and _is_for_spark(loads))
+        looked = looked_at(spark, task, has_unread_loads=isinstance(loads, str) and _is_for_spark(loads))
         more = _told_of_places(looked, observed)
         found, defects = run_balance(spark, looked.task)
     brokers = brokers_of(sides)
     clusters = tuple(
-        _cluster(one, found[one.name], brokers[one.name], from_samples=loads is None)
+        _cluster(one, found[one.name], brokers[one.name], from_samples=not isinstance(loads, str))
         for one in sorted(observed, key=lambda one: one.name)
     )
     return BalanceReport(
-        source=loads if loads is not None else ", ".join(job.samples),
-        from_samples=loads is None,
+        source=_source(job, loads),
+        from_samples=not isinstance(loads, str),
         clusters=clusters,
         defects=defects,
         samples=sum(found[one.name].samples for one in observed),
@@ -83,9 +85,20 @@ def make_balance(
     )
 
 
+def _source(job: SparkJob, loads: str | LakeDays | None) -> str:
+    if isinstance(loads, LakeDays):
+        return loads.lake
+    return loads if loads is not None else ", ".join(job.samples)
+
+
 def failed_gates(report: BalanceReport, gates: Sequence[Gate], now: datetime, loads: str | None) -> tuple[Problem, ...]:
     """Return a problem for each cluster and gate that fails: rules are held against the samples of all clusters."""
-    if loads is not None:
+    if not gates:
+        return ()
+    if loads is not None and _is_for_spark(loads):
+        # What Spark alone reads tells its coverage beside its rates, and has no report.
+        found = [(gates, _seen(cluster, now)) for cluster in report.clusters]
+    elif loads is not None:
         from reconciler.files.loads import seen_of_loads
 
         found = [(gates, seen_of_loads(loads, cluster.name, now)) for cluster in report.clusters]
@@ -109,7 +122,7 @@ def _seen(cluster: ClusterBalance, now: datetime) -> Seen:
 
 def _task(
     job: SparkJob,
-    loads: str | None,
+    loads: str | LakeDays | None,
     out: str | None,
     observed: Sequence[ObservedCluster],
     sides: "Sequence[Side]",
@@ -139,15 +152,17 @@ def _task(
 
 
 def _measured(
-    job: SparkJob, loads: str | None, observed: Sequence[ObservedCluster]
-) -> "tuple[SampleTask | str, tuple[Problem, ...]]":
+    job: SparkJob, loads: str | LakeDays | None, observed: Sequence[ObservedCluster]
+) -> "tuple[SampleTask | DaysOfLake | str, tuple[Problem, ...]]":
+    only = observed[0].name if len(observed) == 1 else None
+    if isinstance(loads, LakeDays):
+        return loads.task(job, only), ()
     if loads is not None:
         return loads, () if _is_for_spark(loads) else _check_loads(loads, observed)
     from reconciler.balance.files.sample_files import find_sample_files
     from reconciler.balance.spark.loads_job import SampleTask
 
     found = find_sample_files(job.samples, job.measure)
-    only = observed[0].name if len(observed) == 1 else None
     notes = tuple(_warning(NOT_USED, note) for note in found.notes)
     return SampleTask(found.files, job.bucket_seconds, job.now, only), notes
 
