@@ -10,11 +10,13 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from helpers.samples.load_oracle import MEASURES, Row, expected_loads
 from helpers.samples.sample_tables import START, STRANGE, write_parquet
+from pyspark.errors import PySparkException
 
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import Rule
@@ -25,6 +27,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
+# What 3.5.7 says.
+NO_ZSTD_SAID = (
+    "Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent failure: Lost task 0.0: "
+    "java.lang.RuntimeException: native zStandard library not available: this version of libhadoop was built without "
+    "zstd support."
+)
 MINUTE = 60
 Key = tuple[str, int]
 
@@ -116,6 +124,20 @@ def test_orc_without_zones_is_read_in_utc_alone_and_avro_with_its_package(
             refuse_local_times(spark, file)
     with pytest.raises(ReconcilerError, match="Spark reads Avro with a package of its own"):
         avro(spark.read.schema("ts timestamp"), [str(tmp_path / "a.avro")])
+
+
+def test_what_an_older_spark_cannot_read_is_told_in_one_sentence() -> None:
+    from reconciler.balance.files.sample_files import Kind, SampleFile
+    from reconciler.balance.spark.formats import refuse_local_times
+    from reconciler.balance.spark.session import spark_errors
+    from reconciler.model.problem import ReconcilerError
+
+    old: Any = SimpleNamespace(version="3.5.7")
+    file = SampleFile("/d/a.orc", Kind.ORC, (("ts", "timestamp[us, tz=UTC]"),))
+    with pytest.raises(ReconcilerError, match=r"^/d/a\.orc: has times with a zone, which Spark 3\.5\.7 cannot read"):
+        refuse_local_times(old, file)
+    with pytest.raises(ReconcilerError, match=r"^this Spark cannot read \.zst files"), spark_errors():
+        raise PySparkException(NO_ZSTD_SAID)
 
 
 def series(labels: Mapping[str, str], values: Mapping[int, float]) -> dict[str, Any]:

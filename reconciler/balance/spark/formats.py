@@ -9,7 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spar
 from reconciler.balance.files.sample_files import SampleFile
 from reconciler.model.problem import ReconcilerError
 
-NO_AVRO, LOCAL_TIMES = "KR442", "KR443"
+NO_AVRO, ORC_TIMES = "KR442", "KR443"
+_READS_ZONES = (4, 3)
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal")
 
 
@@ -29,16 +30,31 @@ def avro(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
 
 
 def refuse_local_times(spark: SparkSession, file: SampleFile) -> None:
-    """Raise ReconcilerError for ORC's times without a zone, unless Java is in UTC: Spark takes them for Java's zone."""
-    if dict(file.columns).get("ts") not in {"timestamp[us]", None}:
+    """Raise ReconcilerError for ORC's times that Spark would take for others.
+
+    Those without a zone it takes for Java's zone, unless that is UTC; those with one it cannot read before 4.3.
+    """
+    kind = dict(file.columns).get("ts", "")
+    if kind.startswith("timestamp") and "tz=" in kind and _version(spark) < _READS_ZONES:
+        raise ReconcilerError(
+            f"{file.path}: has times with a zone, which Spark {spark.version} cannot read in ORC: write ts as text, or "
+            "as milliseconds since 1970, or run the job on Spark 4.3",
+            code=ORC_TIMES,
+        )
+    if kind != "timestamp[us]":
         return
     (row,) = spark.range(1).select(F.expr("reflect('java.time.ZoneId', 'systemDefault')").alias("zone")).collect()
     if row["zone"] not in _UTC:
         raise ReconcilerError(
             f"{file.path}: has times without a zone, which Spark takes in ORC for those of its Java's zone, "
             f"{row['zone']}: start it with TZ=UTC, or write ts with a zone, as text, or as milliseconds since 1970",
-            code=LOCAL_TIMES,
+            code=ORC_TIMES,
         )
+
+
+def _version(spark: SparkSession) -> tuple[int, int]:
+    major, minor = spark.version.split(".")[:2]
+    return int(major), int(minor)
 
 
 def with_decimal_points(samples: DataFrame, measures: Sequence[str]) -> DataFrame:

@@ -116,13 +116,17 @@ def _is_used() -> Column:
 
 def _on_grid(told: DataFrame) -> DataFrame:
     """Add `ts`, the moment on the grid of the cluster."""
-    spans = told.groupBy("cluster", "broker").agg(
-        ((F.max("at") - F.min("at")) / F.nullif(F.countDistinct("at") - 1, F.lit(0)) / MICROS).alias("seconds")
+    spans = (
+        told.groupBy("cluster", "broker")
+        .agg(F.min("at").alias("first"), F.max("at").alias("last"), F.count("at").alias("lines"))
+        .where("lines > 1")
+        .withColumn("seconds", (F.col("last") - F.col("first")) / (F.col("lines") - 1) / MICROS)
     )
     steps = spans.groupBy("cluster").agg(F.greatest(F.lit(1), F.round(F.max("seconds"))).cast("bigint").alias("step"))
-    step = F.col("step") * MICROS
+    # Where no file has two lines, there is nothing to put on a grid.
+    step = F.coalesce("step", F.lit(1)) * MICROS
     on_grid = F.round(F.col("at") / step).cast("bigint") * step
-    return told.join(F.broadcast(steps), on=["cluster"], how="inner").withColumn("ts", F.timestamp_micros(on_grid))
+    return told.join(F.broadcast(steps), on=["cluster"], how="left").withColumn("ts", F.timestamp_micros(on_grid))
 
 
 def _points(told: DataFrame, columns: DataFrame) -> DataFrame:

@@ -186,6 +186,12 @@ def _names_in_utf8() -> Iterator[None]:
 FAILED = "KR252"
 DAMAGED_FILE = "KR253"
 UNSEEN = "KR293"
+NO_ZSTD = "KR448"
+_NO_ZSTD = "native zStandard library not available"
+WITHOUT_ZSTD = (
+    "this Spark cannot read .zst files: it takes Hadoop's native library for them, which is not there; compress the "
+    "samples as .gz, or run the job on Spark 4.1 or later"
+)
 _UNSEEN = re.compile(r"Path does not exist: file:(/.+?)[.]?(?: SQLSTATE.*)?$", re.MULTILINE)
 _FILE = re.compile(r"(?:file:/*|file )(/[^\s,;]+\.(?:parquet|pq|orc|avro|csv|jsonl?|ndjson)(?:\.gz|\.zst)?)")
 _DAMAGED = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "CANNOT_READ_FILE_FOOTER")
@@ -217,6 +223,8 @@ def _sentence(text: str) -> ReconcilerError:
     if named and any(code in text for code in _DAMAGED):
         path = unquote("/" + named[1].lstrip("/"))
         return ReconcilerError(f"{path}: is damaged or cut short, so its samples cannot be read", code=DAMAGED_FILE)
+    if _NO_ZSTD in text:
+        return ReconcilerError(WITHOUT_ZSTD, code=NO_ZSTD)
     if (unseen := _UNSEEN.search(text)) and connect.is_connected():
         path = unquote("/" + unseen[1].lstrip("/"))
         message = f"{path}: the Spark Connect server does not see it"
