@@ -5,7 +5,8 @@
     render     the balance report as text, Markdown, JSON and a page
     policies   a plan's policies: `asking` starts a closed room, `room` answers in it, `closed_query` refuses what a
                policy may not have; the verb `plan` hands `asking.open_judge` to the house
-    spark      one session, and one module a transformation, below
+    spark      a session on any Spark (`session`, `connect`, `settings`, `work`, in the words of `spellings`), and one
+               module a transformation, below
     files      samples, Arrow tables and result folders on disk
     model      the balance report, and what was wrong with samples
 

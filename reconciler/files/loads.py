@@ -86,7 +86,7 @@ def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:
             held = dataset.to_table(columns=["coverage"], filter=compute.field("cluster") == cluster)
             mean = compute.mean(held.column("coverage")).as_py()
             # A mean of doubles may be a last digit below what each of them is.
-            coverage = None if mean is None else round(mean, 9)
+            coverage = round(mean, 9) if mean is not None and isfinite(mean) else None
     told = _reported(folder, cluster)
     last = told.get("lastBucket")
     age = (now - datetime.fromisoformat(last)).total_seconds() if isinstance(last, str) else None
@@ -97,8 +97,7 @@ def _reported(folder: str, cluster: str) -> Mapping[str, Any]:
     """Return what the report beside the loads tells of the cluster; nothing where there is none that can be read."""
     system, path = _place(folder)
     try:
-        with system.open_input_stream(f"{path}/{REPORT}") as file:
-            document = json.loads(file.read())
+        document = json.loads(_text(system, f"{path}/{REPORT}"))
         return next(each for each in document["clusters"] if each["cluster"] == cluster)
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
         return {}
@@ -191,8 +190,18 @@ def _files_of(system: Any, folder: str) -> list[str] | None:
     mark = f"{folder}/{MARK_FOLDER}/{MARK_FILE}"
     if not system.get_file_info(mark).is_file:
         return None
-    with system.open_input_stream(mark) as file:
-        return [f"{folder}/{name}" for name in json.loads(file.read())["files"]]
+    return [f"{folder}/{name}" for name in json.loads(_text(system, mark))["files"]]
+
+
+def _text(system: Any, path: str) -> str:
+    """Return the text of a file; where Spark Connect wrote it, it is the only file of a folder."""
+    from pyarrow import fs
+
+    if system.get_file_info(path).type == fs.FileType.Directory:
+        inside = system.get_file_info(fs.FileSelector(path))
+        (path,) = (file.path for file in inside if file.base_name.startswith("part-"))
+    with system.open_input_stream(path) as file:
+        return str(file.read(), "utf-8")
 
 
 def _refuse_tables(folder: str, system: Any, path: str) -> None:

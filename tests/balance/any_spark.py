@@ -16,6 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from helpers.samples.broker_samples import write_broker_samples
 from helpers.samples.load_oracle import Row
 from helpers.samples.sample_tables import COLUMNS, START, drawn_rows, write_by_age, write_parquet
 from helpers.samples.spark_session import AS_IT_STANDS
@@ -74,6 +75,7 @@ def make_lake(home: Path) -> None:
         for bucket in range(BUCKETS)
     ]  # fmt: skip
     write_parquet(home / "even" / "part-0.parquet", rows)
+    write_broker_samples(home / "even", "demo", START, {1: 40.0, 2: 41.5, 3: 900.0})
     write_by_age(home / "broken", _broken(random, rows))
     write_by_age(home / "drawn", drawn_rows(5))
     _write_texts(home / "texts", drawn_rows(6))
@@ -163,7 +165,9 @@ def run_all(lake: Path, out: Path, choice: SparkChoice) -> None:
     for name in ("even", "broken"):
         job = SparkJob(NOW, (str(lake / name),), spark=choice)
         tables = out / "tables" / f"balance-{name}"
-        found = make_balance(everywhere, job, plans=plans, out=str(tables), headroom=Headroom(0.8))
+        found = make_balance(
+            everywhere, job, plans=plans, out=str(tables), headroom=Headroom(0.8), has_history=name == "even"
+        )
         _write(
             out / f"balance-{name}.txt", document(replace(found, source="")), tables / "figures", tables / "evenness"
         )

@@ -110,6 +110,7 @@ def assigned(
     capacities: Mapping[str, Mapping[int, int]] | None = None,
     *,
     weights: Mapping[str, Mapping[int, Mapping[str, int]]] | None = None,
+    has_retention: bool = False,
 ) -> "Assignments":
     """Return the job's tables of these clusters."""
     from reconciler.balance.files.assignment_table import (
@@ -120,13 +121,15 @@ def assigned(
         partition_table,
         place_table,
     )
+    from reconciler.balance.files.retention_table import retention_table
     from reconciler.balance.spark.balance_job import assignments
 
     sides = [Side(name, cluster) for name, cluster in before.items()]
     sides += [Side(name, cluster, AFTER) for name, cluster in (after or {}).items()]
     weighed = {name: Weighed(each, (weights or {}).get(name, {})) for name, each in (capacities or {}).items()}
     tables = partition_table(sides), place_table(sides), broker_table(sides, weighed)
-    return assignments(spark, *tables, has_plan=after is not None)
+    retention = retention_table(sides) if has_retention else None
+    return assignments(spark, *tables, has_plan=after is not None, retention=retention)
 
 
 @contextmanager
@@ -138,6 +141,7 @@ def balanced(
     capacities: Mapping[str, Mapping[int, int]] | None = None,
     *,
     weights: Mapping[str, Mapping[int, Mapping[str, int]]] | None = None,
+    has_retention: bool = False,
 ) -> Iterator["Balance"]:
     """Yield the balance of these clusters by these samples."""
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -145,7 +149,7 @@ def balanced(
     from reconciler.balance.spark.balance_job import balance_of_samples
     from reconciler.balance.spark.buckets import as_rows
 
-    tables = assigned(spark, before, after, capacities, weights=weights)
+    tables = assigned(spark, before, after, capacities, weights=weights, has_retention=has_retention)
     buckets = sample_frame(spark, samples).withColumn("bucket", F.unix_micros("bucket"))
     with balance_of_samples(tables, as_rows(buckets, F.lit(col=True)), BUCKET_SECONDS) as balance:
         yield balance

@@ -8,6 +8,7 @@ from statistics import fmean, median
 
 from balance import oracle
 from balance.oracle import Name, Sample
+from helpers.samples.hole_oracle import expected_fills
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.evenness import Evenness, evenness
@@ -54,6 +55,33 @@ class Clock:
 
 def _name(broker: Broker) -> Name:
     return oracle.CLUSTER if broker is None else ("broker", broker)
+
+
+def filled(samples: Sequence[Sample], clock: Clock, cluster: Cluster) -> list[Sample]:
+    """Return the samples with the rates that are estimated of each partition, from its first known one on."""
+    known = {replica.key for replica in oracle.replicas_of(cluster)}
+    told = {(one.topic, one.partition, one.bucket): one for one in samples}
+    series: dict[tuple[str, str, int, str], dict[int, int]] = defaultdict(dict)
+    for one in samples:
+        for rate in ("bytes_in", "bytes_out"):
+            value = getattr(one, rate)
+            if value is not None and (one.topic, one.partition) in known:
+                second = clock.first + one.bucket * clock.step
+                series["", one.topic, one.partition, rate][second] = round(value * 1000)
+    fills = expected_fills(series)
+    for (_, topic, partition), made in fills.rates.items():
+        own = [of for key, of in series.items() if key[1:3] == (topic, partition)]
+        first = min(second for of in own for second in of)
+        for second, rates in made.items():
+            if second >= first:
+                bucket = (second - clock.first) // clock.step
+                one = told.get((topic, partition, bucket), Sample(topic, partition, bucket, None, None, None))
+                taken, sent = (rates.get(rate) for rate in ("bytes_in", "bytes_out"))
+                told[topic, partition, bucket] = one._replace(
+                    bytes_in=one.bytes_in if taken is None else taken / 1000,
+                    bytes_out=one.bytes_out if sent is None else sent / 1000,
+                )
+    return list(told.values())
 
 
 def means(

@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,31 +49,31 @@ def spark_program(name: str, python: Path | None = None) -> str:
 
 
 @contextmanager
-def spark_cluster(folder: Path, python: Path | None = None) -> Iterator[SparkCluster]:
-    """Yield a cluster whose worker has two cores and 2 GiB; logs and the work folder go into that folder."""
+def spark_cluster(folder: Path, python: Path | None = None, workers: int = 1) -> Iterator[SparkCluster]:
+    """Yield a cluster whose workers have two cores and 2 GiB each; logs and work folders go into that folder."""
     # A worker must hold executors of 1 GiB, Spark's default: with less a job would wait for ever, and not say why.
     own = {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": str(python or sys.executable), **QUICK_JAVA_EVERYWHERE}
     environment = {**os.environ, **own, "SPARK_DAEMON_MEMORY": "256m", "SPARK_NO_DAEMONIZE": "1"}
     program = spark_program("spark-class", python)
-    port = _free_port()
+    port = free_port()
     url = f"spark://{_LOOPBACK}:{port}"
     log = folder / "master.log"
     master = ["--host", _LOOPBACK, "--port", str(port), "--webui-port", "0"]
     worker = ["--host", _LOOPBACK, "--webui-port", "0", "--cores", str(CORES), "--memory", f"{CORES}g"]
-    place = ["--work-dir", str(folder / "work"), url]
-    with (
-        _running([program, f"{_DEPLOY}.master.Master", *master], log, _MASTER_READY, environment),
-        _running(
-            [program, f"{_DEPLOY}.worker.Worker", *worker, *place], folder / "worker.log", _WORKER_READY, environment
-        ),
-    ):
+    with ExitStack() as all_of_it:
+        start = all_of_it.enter_context
+        start(running([program, f"{_DEPLOY}.master.Master", *master], log, _MASTER_READY, environment))
+        for number in range(workers):
+            place = ["--work-dir", str(folder / f"work-{number}"), url]
+            command = [program, f"{_DEPLOY}.worker.Worker", *worker, *place]
+            start(running(command, folder / f"worker-{number}.log", _WORKER_READY, environment))
         yield SparkCluster(url, log, own)
 
 
 @contextmanager
 def connect_server(folder: Path, python: Path | None = None, more: Sequence[str] = ()) -> Iterator[str]:
     """Yield the URL of a Spark Connect server on two local cores; its log goes into that folder."""
-    port = _free_port()
+    port = free_port()
     own = {"SPARK_LOCAL_IP": _LOOPBACK, "PYSPARK_PYTHON": str(python or sys.executable), **QUICK_JAVA_EVERYWHERE}
     environment = {name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"} | own
     settings = {
@@ -84,12 +84,13 @@ def connect_server(folder: Path, python: Path | None = None, more: Sequence[str]
     kind = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "--master", f"local[{CORES}]")
     conf = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
     command = [spark_program("spark-submit", python), *kind, *conf, *more, "spark-internal"]
-    with _running(command, folder / "connect.log", _SERVER_READY, environment):
+    with running(command, folder / "connect.log", _SERVER_READY, environment):
         yield f"sc://{_LOOPBACK}:{port}"
 
 
 @contextmanager
-def _running(command: list[str], log: Path, ready: str, environment: Mapping[str, str]) -> Iterator[None]:
+def running(command: list[str], log: Path, ready: str, environment: Mapping[str, str]) -> Iterator[None]:
+    """Let a program run, from when its log says that it is ready."""
     with log.open("wb") as told:
         process = subprocess.Popen(command, env=environment, stdout=told, stderr=subprocess.STDOUT)
     try:
@@ -112,7 +113,8 @@ def _await(process: "subprocess.Popen[bytes]", log: Path, ready: str) -> None:
     assert ready in told(), told()[-3000:]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nothing listens on."""
     with socket.socket() as one:
         one.bind((_LOOPBACK, 0))
         port: int = one.getsockname()[1]

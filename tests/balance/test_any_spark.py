@@ -27,31 +27,38 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_local_and_in_a_session_of_somebody_else(version: str, lake: Path, tmp_path: Path) -> None:
-    for master in ("local[2]", EXISTING):
-        _run(python_with(version), PROGRAM, lake, tmp_path / master, master)
-        _assert_same(tmp_path / master, lake / "expected")
+@pytest.mark.parametrize("master", ["local[2]", EXISTING])
+def test_on_this_machine_and_in_a_session_of_somebody_else(
+    version: str, master: str, lake: Path, tmp_path: Path
+) -> None:
+    _run(python_with(version), PROGRAM, lake, tmp_path / "out", master)
+    _assert_same(tmp_path / "out", lake / "expected")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_on_a_standalone_cluster_and_by_spark_submit_there(version: str, lake: Path, tmp_path: Path) -> None:
+def test_by_spark_submit_on_a_standalone_cluster(version: str, lake: Path, tmp_path: Path) -> None:
     python = python_with(version)
     with spark_cluster(tmp_path, python) as cluster:
-        _run(python, PROGRAM, lake, tmp_path / "standalone", cluster.master, **cluster.environment)
-        _assert_same(tmp_path / "standalone", lake / "expected")
         program = ("--master", cluster.master, str(ROOT / "tests" / "balance" / "any_spark.py"))
-        _run(Path(spark_program("spark-submit", python)), program, lake, tmp_path / "submit", **cluster.environment)
-        _assert_same(tmp_path / "submit", lake / "expected")
+        _run(Path(spark_program("spark-submit", python)), program, lake, tmp_path / "out", **cluster.environment)
+    _assert_same(tmp_path / "out", lake / "expected")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_on_spark_connect_and_in_a_session_of_somebody_else_there(version: str, lake: Path, tmp_path: Path) -> None:
+def test_on_spark_connect(version: str, lake: Path, tmp_path: Path) -> None:
     python = python_with(version)
     with connect_server(tmp_path, python, connect_jars(version)) as server:
-        _run(python, PROGRAM, lake, tmp_path / "connect", server)
-        _assert_same(tmp_path / "connect", lake / "expected")
-        _run(python, PROGRAM, lake, tmp_path / EXISTING, EXISTING, SPARK_REMOTE=server)
-        _assert_same(tmp_path / EXISTING, lake / "expected")
+        _run(python, PROGRAM, lake, tmp_path / "out", server)
+    _assert_same(tmp_path / "out", lake / "expected")
+
+
+# The first gives settings back, the last works in a copy.
+@pytest.mark.parametrize("version", [VERSIONS[0], VERSIONS[-1]])
+def test_in_a_session_of_somebody_else_on_spark_connect(version: str, lake: Path, tmp_path: Path) -> None:
+    python = python_with(version)
+    with connect_server(tmp_path, python, connect_jars(version)) as server:
+        _run(python, PROGRAM, lake, tmp_path / "out", EXISTING, SPARK_REMOTE=server)
+    _assert_same(tmp_path / "out", lake / "expected")
 
 
 def _run(program: Path, arguments: Sequence[str], lake: Path, out: Path, *master: str, **more: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from helpers.samples.broker_samples import write_broker_samples
 from helpers.samples.load_oracle import Row
 from helpers.samples.sample_tables import PATTERN, START, STRANGE, write_parquet
 from jsonschema import Draft7Validator
@@ -194,9 +195,6 @@ def test_an_empty_plan_leaves_everything_as_it_is_and_samples_of_others_are_told
 
 
 def test_with_history_every_form_tells_what_the_time_of_the_samples_tells(tmp_path: Path) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
     root = str(tmp_path / "root")
     write_demo(root)
     snapshot = read_snapshot(tmp_path / "root" / "demo" / "snapshot.json")
@@ -207,21 +205,8 @@ def test_with_history_every_form_tells_what_the_time_of_the_samples_tells(tmp_pa
         for bucket in range(13)
     ]
     write_parquet(tmp_path / "samples" / "part-0.parquet", rows)
-    flushes = [
-        (300 * bucket, broker, 900.0 if broker == 1 and bucket > 30 else 30.0)
-        for bucket in range(48)
-        for broker in snapshot.brokers
-    ]
-    place = tmp_path / "samples" / "_brokers" / "cluster=demo" / "date=2026-03-29"
-    place.mkdir(parents=True)
-    columns = {
-        "ts": pa.array([datetime.fromtimestamp(START + second, UTC) for second, _, _ in flushes]),
-        "cluster": pa.array(["demo" for _ in flushes]),
-        "broker": pa.array([broker for _, broker, _ in flushes], pa.int32()),
-        "bytes_in": pa.array([5e6 for _ in flushes]),
-        "log_flush_ms": pa.array([flush for _, _, flush in flushes]),
-    }
-    parquet.write_table(pa.table(columns), place / "part-0.parquet")
+    slow = dict.fromkeys(snapshot.brokers, 30.0) | {1: 900.0}
+    write_broker_samples(tmp_path / "samples", "demo", START, slow)
 
     inputs, job = Inputs(root, "demo"), SparkJob(NOW, (str(tmp_path / "samples"),))
     report = make_balance(inputs, job, has_history=True)
@@ -235,4 +220,3 @@ def test_with_history_every_form_tells_what_the_time_of_the_samples_tells(tmp_pa
     for shown in (as_tables.balance(report).text(), as_tables.balance(report).markdown(), as_html.balance(report)):
         assert "What changed" in shown
         assert "it lasts" in shown
-    assert make_balance(inputs, job).clusters[0].history is None

@@ -1,14 +1,17 @@
 """Forecasts of disks: by hand for one partition a disk, and back-tests on clusters that a simulator plays."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from statistics import median
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from balance.clusters import balanced
 from balance.disk_traces import GIB, MIB, NOW, SEEN, Trace, cluster_of, drawn_trace, samples_of
+from balance.oracle import Sample
+from helpers.clusters.small_cluster import small_cluster
 from pyarrow import parquet
 
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
@@ -257,6 +260,26 @@ def test_the_small_back_test_is_near_the_truth(small: BackTest) -> None:
     assert median(small.size_errors(14)) <= 0.15
     assert small.held(14) >= 0.5
     assert small.false_alarms() == []
+
+
+def test_a_disk_that_is_soon_full_by_growth_alone_is_held_against_retention(spark: "SparkSession") -> None:
+    """Two partitions grow alike for some minutes, on two brokers; one keeps its records for an hour."""
+    made = small_cluster("kept-0: 1 size 1600", "swept-0: 2 size 1600", brokers=(1, 2))
+    bounds = {"kept": {"retention.ms": "-1"}, "swept": {"retention.ms": str(HOUR_MS), "segment.bytes": str(MIB)}}
+    topics = {
+        name: replace(topic, configs=bounds[name], partitions=(replace(topic.partitions[0], log_dirs=("/d1",)),))
+        for name, topic in made.topics.items()
+    }
+    brokers = {
+        one: replace(broker, log_dirs=(LogDir("/d1", 10**9, 8_640_000),)) for one, broker in made.brokers.items()
+    }
+    samples = [Sample(name, 0, minute, 1.0, 1.0, 400 + 600 * minute) for name in bounds for minute in range(3)]
+    cluster = replace(made, topics=topics, brokers=brokers)
+    with balanced(spark, {"one": samples}, {"one": cluster}, has_retention=True) as balance:
+        rows = balance.figures.where("level != 'topic'").collect()
+    days = {(row.level, row.broker, row.rack): row.days_until_full for row in rows}
+    assert days["cluster", -1, ""] == days["logDir", 1, ""] == days["broker", 1, ""] == days["rack", -1, "a"] == 10.0
+    assert days["logDir", 2, ""] is days["broker", 2, ""] is days["rack", -1, "b"] is None
 
 
 @pytest.mark.deep

@@ -36,6 +36,11 @@ class Case:
     samples: list[Sample]
     then: Cluster
 
+    @property
+    def filled(self) -> list[Sample]:
+        """The samples, with the rates that are missing of them estimated."""
+        return history_oracle.filled(self.samples, self.clock, self.cluster)
+
 
 def _drawn(random: Random, clock: Clock) -> Case:
     cluster = random_cluster(random, brokers=5, topics=4)
@@ -118,7 +123,7 @@ def test_the_week_and_the_series_are_the_means_of_what_each_broker_carries(
         week = history_oracle.hour_of_week(clock)
         for way in ("in", "out"):
             for rows, place in ((history.hours_of_week, week), (history.series, clock.period)):
-                wanted = history_oracle.means(case.cluster, case.samples, way, place)
+                wanted = history_oracle.means(case.cluster, case.filled, way, place)
                 _assert_carried(rows, way, wanted)
         assert {len(one.bytes_in) for one in history.hours_of_week} == {168}
         assert {len(one.bytes_out) for one in history.series} == {len(history.periods)}
@@ -142,7 +147,7 @@ def test_skew_is_told_of_each_period_by_the_placement_of_today_and_by_that_of_th
     cases: Mapping[str, Case], told: Mapping[str, History]
 ) -> None:
     for name, case in cases.items():
-        wanted = history_oracle.skews(case.cluster, case.samples, case.clock)
+        wanted = history_oracle.skews(case.cluster, case.filled, case.clock)
         found = {(one.period, one.placement): one for one in told[name].skews}
         for (at, what), even in wanted.items():
             one = found.get((at, Placement.TODAY))

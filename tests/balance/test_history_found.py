@@ -1,7 +1,8 @@
 """What a history finds on drawn clusters: the planted shift first among what changed, and the brokers that are slow."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 
 @parts("seeds", range(3), deep=range(50))
-def test_a_planted_shift_is_the_first_cause_of_what_changed(spark: "SparkSession", seeds: range) -> None:
+def test_a_planted_shift_is_the_first_cause(spark: "SparkSession", tmp_path: Path, seeds: range) -> None:
     from reconciler.balance.spark.balance_job import balance_of_samples
     from reconciler.balance.spark.history_collected import collected_history
     from reconciler.balance.spark.history_job import Beside
@@ -29,8 +30,8 @@ def test_a_planted_shift_is_the_first_cause_of_what_changed(spark: "SparkSession
     clusters = [shifted(seed) for seed in seeds]
     assert {one.kind for one in clusters} == {*Kind}
     tables = assigned(spark, {one.name: one.cluster for one in clusters})
-    beside = Beside(brokers=_broker_frame(spark, [row for one in clusters for row in one.brokers]))
-    with balance_of_samples(tables, _row_frame(spark, clusters), 3600, beside=beside) as balance:
+    beside = Beside(brokers=_broker_frame(spark, tmp_path, [row for one in clusters for row in one.brokers]))
+    with balance_of_samples(tables, _row_frame(spark, tmp_path, clusters), 3600, beside=beside) as balance:
         assert balance.history is not None
         told = collected_history(balance.history)
     missed = []
@@ -49,33 +50,39 @@ def _is_planted(one: Shifted, first: Contribution) -> bool:
     return (first.cause, first.topic, first.is_new) == (Cause.TOPIC, one.topic, one.kind is Kind.NEW)
 
 
-def _row_frame(spark: "SparkSession", clusters: Sequence[Shifted]) -> "DataFrame":
+def _frame(
+    spark: "SparkSession", path: Path, columns: Mapping[str, object], rows: Iterable[tuple[object, ...]]
+) -> "DataFrame":
+    from pyarrow import parquet
+
+    parquet.write_table(arrow_table(columns, rows), path)
+    return spark.read.parquet(f"file://{path}")
+
+
+def _row_frame(spark: "SparkSession", folder: Path, clusters: Sequence[Shifted]) -> "DataFrame":
     import pyarrow as pa
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
     from reconciler.balance.spark.buckets import as_rows
-    from reconciler.balance.spark.spellings import in_spark
 
     columns = {
         "cluster": pa.string(), "topic": pa.string(), "partition": pa.int32(), "second": pa.int64(),
         "bytes_in": pa.float64(), "bytes_out": pa.float64(), "size_bytes": pa.int64(),
     }  # fmt: skip
-    samples = in_spark(spark, arrow_table(columns, (row for one in clusters for row in one.rows)))
+    samples = _frame(spark, folder / "rows.parquet", columns, (row for one in clusters for row in one.rows))
     return as_rows(samples.withColumn("bucket", F.col("second") * 1_000_000), F.lit(col=True))
 
 
-def _broker_frame(spark: "SparkSession", rows: Sequence[tuple[object, ...]]) -> "DataFrame":
+def _broker_frame(spark: "SparkSession", folder: Path, rows: Sequence[tuple[object, ...]]) -> "DataFrame":
     """Return samples of brokers of these rows: second, cluster, broker, bytes in, bytes out; then a flush, if any."""
     import pyarrow as pa
     from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-
-    from reconciler.balance.spark.spellings import in_spark
 
     columns = {
         "second": pa.int64(), "cluster": pa.string(), "broker": pa.int32(), "bytes_in": pa.float64(),
         "bytes_out": pa.float64(), "log_flush_ms": pa.float64(),
     }  # fmt: skip
-    table = in_spark(spark, arrow_table(columns, ((*row, None)[:6] for row in rows)))
+    table = _frame(spark, folder / "brokers.parquet", columns, ((*row, None)[:6] for row in rows))
     return table.select(
         F.timestamp_seconds("second").alias("ts"),
         *(name for name in columns if name != "second"),
@@ -84,7 +91,7 @@ def _broker_frame(spark: "SparkSession", rows: Sequence[tuple[object, ...]]) -> 
 
 
 @parts("seeds", range(2), deep=range(10))
-def test_slow_brokers_are_named_and_bursts_and_pauses_are_not(spark: "SparkSession", seeds: range) -> None:
+def test_slow_brokers_are_named_bursts_and_pauses_are_not(spark: "SparkSession", tmp_path: Path, seeds: range) -> None:
     from reconciler.balance.spark.history_slow import slow_brokers
 
     is_whole = len(seeds) > 2
@@ -95,7 +102,7 @@ def test_slow_brokers_are_named_and_bursts_and_pauses_are_not(spark: "SparkSessi
         for second, broker, flush, taken in one.rows
     ]
     found: dict[str, dict[int, list[tuple[int, int | None, int]]]] = defaultdict(lambda: defaultdict(list))
-    for row in slow_brokers(_broker_frame(spark, rows)).collect():
+    for row in slow_brokers(_broker_frame(spark, tmp_path, rows)).collect():
         assert row.flush > 2 * row.peers
         found[row.cluster][row.broker].append((row.since, row.until, row.score))
     named = sum(_is_named(one, found[name]) for name, one in clusters.items())

@@ -68,8 +68,11 @@ def test_a_plan_is_weighed_by_samples_as_its_reader_does_it(tmp_path: Path, monk
                 for minute in range(2):
                     moment = datetime(2026, 3, 29, tzinfo=UTC) + timedelta(minutes=minute)
                     table.writerow((moment.isoformat(), "demo", topic["name"], partition["partition"], 1000))
-    given = ("--samples", "samples.csv", "--plan", "plan.json")
-    ended = reconciler("balance", *given, "--out", PATTERN, "-o", "json", cwd=tmp_path)
+    given = ("--samples", "samples.csv", "--plan", "plan.json", "--fail-on", "coverage<100%", "--fail-on", "age>1d")
+    ended = reconciler("balance", *given, "--out", PATTERN, "-o", "json", cwd=tmp_path, expect=3)
+    (failed,) = (line for line in ended.err.splitlines() if line.startswith("error"))
+    assert failed.startswith("error: demo: age is ")
+    assert "above 1d: the report is written all the same" in failed
     (demo,) = json.loads(ended.out)["clusters"]
     replicas = sum(len(partition["replicas"]) for topic in snapshot["topics"] for partition in topic["partitions"])
     assert demo["total"]["before"]["bytesInPerSecond"]["p95"] == 1000 * replicas

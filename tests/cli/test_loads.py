@@ -1,6 +1,7 @@
 import json
 import sys
 from pathlib import Path
+from shutil import copy2
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,19 +81,18 @@ def test_a_uri_is_no_folder_to_collect_in(reconciler: Program, out: str) -> None
 
 
 @pytest.mark.parametrize("remote", [None, "sc://spark-1:15002/;token=secret"])
-def test_spark_connect_is_refused_in_one_sentence(
+def test_without_its_packages_spark_connect_says_what_to_install(
     reconciler: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remote: str | None
 ) -> None:
-    given = ("--master", "sc://spark-1/;token=secret") if remote is None else ("--master", "local[1]")
+    given = ("--master", "sc://spark-1/;token=secret") if remote is None else ()
     if remote is not None:
         monkeypatch.setenv("SPARK_REMOTE", remote)
     monkeypatch.setattr("reconciler.balance.spark.session._existing", lambda: None)
-    measured = ("--samples", _csv(tmp_path))
-    for verb in (("loads", *measured, "--out", str(tmp_path / "out")), ("balance", *measured, "--cluster", "none")):
-        ended = reconciler(*verb, *given)
-        assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
-        assert "names a Spark Connect server, on which these jobs cannot run" in ended.err
-        assert ("SPARK_REMOTE" in ended.err, "secret" in ended.err) == (remote is not None, False)
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    ended = reconciler("loads", "--samples", _csv(tmp_path), "--out", str(tmp_path / "out"), *given)
+    assert (ended.code, ended.out, ended.err.count("\n")) == (1, "", 1)
+    assert "pip install 'pyspark[connect]'" in ended.err
+    assert "secret" not in ended.err
     assert not (tmp_path / "out").exists()
 
 
@@ -135,10 +135,9 @@ def test_the_program_makes_loads_that_plan_reads_and_an_older_result_makes_way(
     out.mkdir()
     for older in ("_report.json", "part-old.parquet"):
         (out / older).touch()
-    again = tmp_path / "again.parquet"
-    again.write_bytes(samples.read_bytes())
+    again = Path(copy2(samples, tmp_path / "again.parquet"))  # written at the same time, so not late
     given = ("--samples", str(samples), samples.as_uri(), again.as_uri(), "--cluster", "demo")
-    gates = ("--fail-on", "coverage<100%", "--fail-on", "late>0", "--fail-on", "duplicate>99%")
+    gates = ("--fail-on", "coverage<100%", "--fail-on", "future>0", "--fail-on", "duplicate>99%")
     made = reconciler("loads", *given, "--out", str(out), "-o", "json", *gates)
     assert made.code == 3, made.err
     (failed,) = (line for line in made.err.splitlines() if line.startswith("error"))

@@ -1,5 +1,6 @@
 """Declares the options of a Spark job, which `loads` and `balance` share."""
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ from click.core import ParameterSource
 
 from reconciler.command.terminal import hide, tell
 from reconciler.command.values import DURATION
+from reconciler.command.verbs import option
 
 if TYPE_CHECKING:
     from reconciler.balance.spark.work import Work
@@ -56,7 +58,7 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
         @click.option("--measure", type=Measure(), metavar="NAME", show_envvar=True, help=MEASURE_HELP)
         @click.option("--master", metavar="URL", show_envvar=True, help=MASTER_HELP)
         @click.option("--driver-memory", metavar="SIZE", show_envvar=True, help="Memory of Spark's driver, such as 4g.")
-        @click.option("--conf", metavar="KEY=VALUE", multiple=True, callback=_conf, help=CONF_HELP)
+        @option("--conf", metavar="KEY=VALUE", multiple=True, callback=_conf, help=CONF_HELP)
         @wraps(command)
         def with_job(
             *arguments: object,
@@ -77,7 +79,9 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
             if bucket < timedelta(seconds=1):
                 raise click.UsageError("--bucket must be at least 1s.")
             seconds, has_progress = int(bucket.total_seconds()), sys.stderr.isatty()
-            spark = SparkChoice(master, driver_memory, has_progress, _added(conf), _tell_work)
+            # spark-submit puts stderr into stdout, where a report may be.
+            tell_work = None if "PYSPARK_GATEWAY_PORT" in os.environ else _tell_work
+            spark = SparkChoice(master, driver_memory, has_progress, _added(conf), tell_work)
             job = SparkJob(datetime.now(UTC), (*samples, *more), seconds, spark, measure)
             return command(*arguments, job=job, **options)
 

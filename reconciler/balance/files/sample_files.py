@@ -230,7 +230,7 @@ def _at(
         return []
 
     def of_no_table(paths: Iterable[Path]) -> list[Path]:
-        return [path for path in paths if tables.keys().isdisjoint(path.parents)]
+        return [path for path in paths if not tables or tables.keys().isdisjoint(path.parents)]
 
     notes.extend(f"{path}: not a kind of file that holds samples; passed over" for path in of_no_table(passed_over))
     files = [SampleFile(str(table), Kind(name), root=str(table)) for table, name in tables.items()]

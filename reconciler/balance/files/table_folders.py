@@ -18,8 +18,9 @@ def table_format(folder: Path) -> str | None:
 
 def tables_below(base: Path, files: Iterable[Path]) -> dict[Path, str]:
     """Return the tables at and below that folder, with their formats, as far as they hold these files."""
-    parents = {parent for file in files for parent in file.parents if base in parent.parents}
-    formats = {folder: table_format(folder) for folder in sorted({base, *parents})}
+    folders = {file.parent for file in files}
+    above = {folder for each in folders for folder in (each, *each.parents) if folder.is_relative_to(base)}
+    formats = {folder: table_format(folder) for folder in sorted({base, *above})}
     return {folder: found for folder, found in formats.items() if found is not None}
 
 

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from reconciler.balance.files.arrow_tables import TEXT, ArrowTable, arrow_table
 from reconciler.balance.files.folders import TABLES_MARK
 from reconciler.balance.model.balance_report import Headroom
+from reconciler.balance.model.disk_forecast import SIZES_AFTER
 from reconciler.balance.spark.buckets import (
     alone,
     as_rows,
@@ -42,8 +43,10 @@ from reconciler.balance.spark.forecast import (
     has_history,
     histories,
     hourly,
+    slopes_of,
 )
-from reconciler.balance.spark.growth import with_bytes_grown
+from reconciler.balance.spark.growth import GROWTH, whole_growth, with_bytes_grown
+from reconciler.balance.spark.history import fills_since_seen
 from reconciler.balance.spark.history_collected import collected_history
 from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
 from reconciler.balance.spark.holes import averages_of, fills_of, series_of, with_known
@@ -279,13 +282,15 @@ def balance_of_samples(
         standing = replicas(assigned.partitions)
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
-        whole = with_growth(summed, rows, carriers)
+        whole = lasting = with_growth(summed, rows, carriers)
         if found.with_holes:
             with_holes = _clusters(rows.sparkSession, found.with_holes)
             holed = of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi")
             series = settled(series_of(holed, _WAYS))
             fills = settled(with_known(fills_of(series, _WAYS), series, _WAYS))
-            whole = with_fills(whole, fills, averages_of(series, _WAYS), carriers).persist()
+            averages = averages_of(series, _WAYS)
+            lasting = with_fills(lasting, fills_since_seen(fills, series), averages, carriers)
+            whole = with_fills(whole, fills, averages, carriers).persist()
             kept += [series, fills, whole]
             found = filled(found, whole, known, fills)
         by_bucket = bucketed(whole, known)
@@ -295,9 +300,10 @@ def balance_of_samples(
         kept += [every] if every is not None else []
         ahead = _histories(every, assigned, carriers, known)
         hours = None if headroom is None else hours_of_week(by_bucket, known, headroom.share, headroom.most)
-        today = Today(by_bucket, known, carriers, assigned.partitions, assigned.brokers)
+        today = Today(bucketed(lasting, known), known, carriers, assigned.partitions, assigned.brokers)
         past = nullcontext() if beside is None else history(today, rows, found.spans, beside)
-        with past as told_of_time, _balance(assigned, standing, rates, found, ahead) as balance:
+        slopes = partial(slopes_of, rows)
+        with past as told_of_time, _balance(assigned, standing, rates, found, past=ahead, slopes=slopes) as balance:
             yield replace(balance, hours=hours, history=told_of_time)
     finally:
         for table in kept:
@@ -349,8 +355,9 @@ def balance_of_loads(assigned: Assignments, loads: DataFrame) -> Iterator[Balanc
     """
     sizes = loads.select(*PARTITION, F.col("size_bytes").alias("last_size"))
     sized = with_sizes(replicas(assigned.partitions), sizes)
-    past = None if assigned.limits is None else by_growth_alone(loads, sized, assigned.limits)
-    with _balance(assigned, sized, rates_of_loads(loads, sized), None, past) as found:
+    slopes = loads.select(*PARTITION, whole_growth(F.col("growth_bytes_per_day")).alias(GROWTH))
+    past = None if assigned.limits is None else by_growth_alone(slopes, sized, assigned.limits)
+    with _balance(assigned, sized, rates_of_loads(loads, sized), None, past=past) as found:
         yield found
 
 
@@ -391,19 +398,36 @@ def _histories(
 
 @contextmanager
 def _balance(
-    assigned: Assignments, standing: DataFrame, rates: DataFrame, seen: Told | None, past: DataFrame | None = None
+    assigned: Assignments,
+    standing: DataFrame,
+    rates: DataFrame,
+    seen: Told | None,
+    *,
+    past: DataFrame | None = None,
+    slopes: Callable[[], DataFrame] | None = None,
 ) -> Iterator[Balance]:
-    """Yield the figures of these; `past` is what forecasts are made of (`forecast.histories`)."""
+    """Yield the figures of these; `past` is what forecasts are made of (`forecast.histories`).
+
+    Without one, growth alone tells of days. Where it says that a disk is full soon, what retention lets partitions grow
+    is looked at too, which takes the `slopes` of partitions: samples are read once more.
+    """
     placed = figures(counts(standing, assigned.places), rates, has_plan=assigned.has_plan)
     kept = []
+    if past is None:
+        found = with_days_until_full(placed).persist()
+        kept.append(found)
+        is_soon = F.col("days_until_full") <= SIZES_AFTER[-1]
+        if slopes is not None and assigned.limits is not None and not found.where(is_soon).isEmpty():
+            past = by_growth_alone(slopes(), standing, assigned.limits)
     if past is not None:
         kept.append(placed.persist())
-    found = with_days_until_full(placed, None if past is None else disk_forecasts(past, placed)).persist()
+        found = with_days_until_full(placed, disk_forecasts(past, placed)).persist()
+        kept.append(found)
     copied = moved(standing) if assigned.has_plan else None
     try:
         yield Balance(found, skew(found, assigned.brokers), copied, seen)
     finally:
-        for table in (*kept, found):
+        for table in kept:
             table.unpersist()
 
 

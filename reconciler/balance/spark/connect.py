@@ -103,7 +103,7 @@ def _give_back(session: "SparkSession", before: Mapping[str, str]) -> None:
 def no_server() -> Iterator[str | None]:
     """Let no variable name a server; yield the master of this machine that it named instead, such as local[2]."""
     named = os.environ.get(REMOTE, "")
-    with _environment({REMOTE: None}):
+    with _environment({REMOTE: None, _MODE: None}):
         yield named if named.startswith("local") else None
 
 

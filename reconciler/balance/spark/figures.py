@@ -102,7 +102,7 @@ def with_days_until_full(figures: DataFrame, forecasts: DataFrame | None = None)
         return first.withColumns(nothing).drop(IN_RACK)
     told = figures.join(F.broadcast(forecasts), on=list(KEYS), how="left")
     foretold = F.coalesce(F.col("is_foretold"), F.lit(col=False))
-    size = F.coalesce("size_bytes", F.lit(0))
+    size = F.col("size_bytes")
     return (
         told.withColumn(FORECAST[0], F.when(foretold, F.col(FORECAST[0])).otherwise(days))
         .withColumns({name: _first_full(name) for name in FORECAST[:3]})

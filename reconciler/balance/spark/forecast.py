@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.model.disk_forecast import AHEAD_DAYS, ENOUGH_DAYS, HOURS_A_DAY, HOURS_A_WEEK
-from reconciler.balance.spark.growth import whole_growth
+from reconciler.balance.spark.growth import GROWTH, slope
 from reconciler.balance.spark.normalise import MICROS
 from reconciler.balance.spark.replica_load import KEYS, NO_TEXT, PARTITION, at_every_level
 
@@ -204,14 +204,20 @@ def _ahead(days: int) -> Column:
     )
 
 
-def by_growth_alone(loads: DataFrame, replicas: DataFrame, limits: DataFrame) -> DataFrame:
-    """Return what each log dir and broker is expected to grow by, of the growth in loads: the keys, ahead.
+def slopes_of(rows: DataFrame) -> DataFrame:
+    """Return what each partition grows a day by its rows (`buckets.alone` or `beside_others`), which may tell it."""
+    if GROWTH in rows.columns:
+        return rows.where(F.col(GROWTH).isNotNull()).select(*PARTITION, GROWTH)
+    return rows.where(F.col("size_bytes").isNotNull()).groupBy(*PARTITION).agg(slope().alias(GROWTH))
+
+
+def by_growth_alone(slopes: DataFrame, replicas: DataFrame, limits: DataFrame) -> DataFrame:
+    """Return what each log dir, broker, rack and cluster grows by, of what partitions grow a day: the keys, ahead.
 
     What grows does so up to what retention lets it be, as far as that is known without a history; what shrinks does so
     until nothing is left.
     """
-    slopes = loads.select(*PARTITION, whole_growth(F.col("growth_bytes_per_day")).alias("growth"))
-    slopes = slopes.where(F.col("growth").isNotNull())
+    slopes = slopes.where(F.col(GROWTH).isNotNull())
     each = (
         replicas.join(slopes, on=list(PARTITION), how="inner")
         .join(F.broadcast(limits), on=["cluster", "topic"], how="left")
@@ -227,7 +233,6 @@ def by_growth_alone(loads: DataFrame, replicas: DataFrame, limits: DataFrame) ->
     placed = each.select(*places, *(of.alias(name) for name, of in after.items()))
     return (
         placed.transform(at_every_level, AHEAD)
-        .where(F.col("level").isin(Level.LOG_DIR.value, Level.BROKER.value))
         .groupBy(*KEYS)
         .agg(*_sums(AHEAD))
         .select(*KEYS, F.array(*(F.coalesce(name, F.lit(0)) for name in AHEAD)).alias("ahead"))

@@ -72,6 +72,12 @@ def time_table(times: Iterable[Times]) -> ArrowTable:
     return arrow_table(TIMES, (tuple(getattr(each, name) for name in TIMES) for each in times))
 
 
+def fills_since_seen(fills: DataFrame, series: DataFrame) -> DataFrame:
+    """Return what was filled of each partition (`holes`) from its first known rate on: before that it was not there."""
+    first = series.groupBy(*PARTITION).agg(F.min(F.array_min("points.bucket")).alias("seen"))
+    return fills.join(first, on=list(PARTITION), how="inner").where(F.col("bucket") >= F.col("seen")).drop("seen")
+
+
 def hourly(by_bucket: DataFrame, known: DataFrame) -> DataFrame:
     """Return what each broker, and each cluster, carries in each hour, by the placement of today.
 

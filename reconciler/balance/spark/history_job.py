@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -28,7 +27,7 @@ from reconciler.balance.spark.history_changes import by_broker, changes, compare
 from reconciler.balance.spark.history_samples import broker_samples, replica_samples, standing
 from reconciler.balance.spark.history_slow import slow_brokers
 from reconciler.balance.spark.replica_load import BEFORE, NO_BROKER
-from reconciler.balance.spark.spellings import in_spark
+from reconciler.balance.spark.spellings import in_spark, settled
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
@@ -86,11 +85,11 @@ def history(today: Today, rows: DataFrame, spans: Sequence["Row"], beside: Besid
     """
     times = times_of(spans)
     timed = in_spark(rows.sparkSession, time_table(times.values()))
-    hours = hourly(today.by_bucket, today.known).persist()
-    compared_in = compared_hours(hours, timed).persist()
-    each = partition_periods(rows, timed, compared_in).persist(StorageLevel.DISK_ONLY)
+    hours = settled(hourly(today.by_bucket, today.known))
+    compared_in = settled(compared_hours(hours, timed))
+    each = settled(partition_periods(rows, timed, compared_in))
     partitions = today.partitions.where(F.col("side") == BEFORE)
-    changed = compared(each, timed, partitions).persist()
+    changed = settled(compared(each, timed, partitions))
     try:
         periods = by_period(hours, timed)
         skews = skews_today(

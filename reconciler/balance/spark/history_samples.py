@@ -8,19 +8,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.files.sample_files import BROKER_COLUMNS
+from reconciler.balance.files.sample_writer import BROKERS_FOLDER, REPLICAS_FOLDER
 from reconciler.balance.spark.history import HOUR
 from reconciler.balance.spark.replica_load import PARTITION
 from reconciler.balance.spark.schemas import REPLICA_SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import united
 
-REPLICAS, BROKERS = "_replicas", "_brokers"
 BROKER_SAMPLES = struct(BROKER_COLUMNS)
 
 
 def replica_samples(spark: SparkSession, places: Sequence[str], cluster: str | None) -> DataFrame | None:
     """Return the replica samples beside those in these places; None where there are none."""
-    tables = [_beside(spark, place, REPLICAS, REPLICA_SAMPLES) for place in places]
+    tables = [_beside(spark, place, REPLICAS_FOLDER, REPLICA_SAMPLES) for place in places]
     return _together([table for table in tables if table is not None], cluster, ("topic", "partition"))
 
 
@@ -29,7 +29,7 @@ def broker_samples(spark: SparkSession, places: Sequence[str], cluster: str | No
 
     A negative figure, and one that is no number, is unknown.
     """
-    tables = [_beside(spark, place, BROKERS, BROKER_SAMPLES) for place in places]
+    tables = [_beside(spark, place, BROKERS_FOLDER, BROKER_SAMPLES) for place in places]
     return _together([table for table in tables if table is not None], cluster, ())
 
 
@@ -37,8 +37,10 @@ def _beside(spark: SparkSession, place: str, folder: str, schema: object) -> Dat
     is_uri = "://" in place
     if not is_uri and not any((Path(place) / folder).rglob("*.parquet")):
         return None
-    # Folders name cluster and day a second time: the columns are in the files.
+    # Folders name cluster and day a second time: the columns are in the files. A folder of this machine is read by its
+    # very name, whatever stands in it.
     reader = spark.read.schema(schema).option("recursiveFileLookup", value=True)  # type: ignore[arg-type]
+    reader = reader if is_uri else reader.option("__globPaths__", value=False)
     path = f"{place.rstrip('/')}/{folder}" if is_uri else as_hadoop(Path(place).absolute() / folder)
     try:
         table = reader.parquet(path)

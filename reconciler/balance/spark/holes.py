@@ -9,9 +9,9 @@ partition has elsewhere is estimated in each bucket in which the cluster has it.
     notFilled       less was seen, or there are no such others: nothing is made up
 
 Partitions rise and fall together, so the first two go by what the others do: times what the topic's others carried in
-that bucket over what the same ones carry in that hour, or at their percentile. Others speak for a topic where they
-carry a quarter of it; else those of the cluster do, and without these the estimate stands as it is. No estimate is
-above a terabyte a second.
+that bucket over what the same ones carry in that hour, or at their percentile. Others speak for a topic where their
+percentiles are a quarter of all of it; else those of the cluster do, and without these the estimate stands as it is. No
+estimate is above a terabyte a second.
 
 Rates are whole thousandths of a byte a second, and so are estimates: neither the order of rows nor the number of
 workers shows. What is done is linear in the number of samples: at most nine buckets are filled for each that was seen.
@@ -119,7 +119,7 @@ def _estimates(series: DataFrame) -> DataFrame:
         F.lit(FILLED.index(Rule.NOT_FILLED)).alias(RUNG),
         (F.size("grid") - F.size("points")).cast("long").alias("times"),
     )
-    of_topic, of_cluster = (_factors(sums, hours, telling, keys) for keys in (_OF_TOPIC, _OF_CLUSTER))
+    of_topic, of_cluster = (_factors(sums, telling, keys) for keys in (_OF_TOPIC, _OF_CLUSTER))
     estimated = (
         missing.withColumn("hour", hour_of_week(F.col("bucket")))
         .join(hours, on=[*SERIES, "hour"], how="left")
@@ -158,15 +158,16 @@ def _by_hour(points: DataFrame, buckets: DataFrame) -> DataFrame:
 def _sums(points: DataFrame, hours: DataFrame) -> DataFrame:
     """Return what the partitions of each topic that were seen in a bucket carried there, and what they usually do.
 
-    Columns: _OF_TOPIC, bucket, hour; of those with a mean in that hour `in_hour`, and the sum of these means `by_hour`;
-    of all `carried`, the sum of their percentiles `p95`, and how many `partitions` there are.
+    Columns: _OF_TOPIC, bucket; of those with a mean in that hour `in_hour`, the sums of these means `by_hour` and of
+    their percentiles `p95_in_hour`; of all `carried`, the sum of their percentiles `p95`, and how many `partitions`.
     """
     return (
         points.withColumn("hour", hour_of_week(F.col("bucket")))
         .join(hours, on=[*SERIES, "hour"], how="left")
-        .groupBy(*_OF_TOPIC, "bucket", "hour")
+        .groupBy(*_OF_TOPIC, "bucket")
         .agg(
             F.sum(F.when(F.col("by_hour").isNotNull(), F.col("value"))).alias("in_hour"),
+            F.sum(F.when(F.col("by_hour").isNotNull(), F.col("p95"))).alias("p95_in_hour"),
             F.sum("by_hour").alias("by_hour"),
             F.sum("value").alias("carried"),
             F.sum("p95").alias("p95"),
@@ -175,31 +176,27 @@ def _sums(points: DataFrame, hours: DataFrame) -> DataFrame:
     )
 
 
-def _factors(sums: DataFrame, hours: DataFrame, telling: DataFrame, keys: Sequence[str]) -> DataFrame:
+def _factors(sums: DataFrame, telling: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return how much more than usually was carried in each bucket: keys, bucket, hour_factor, p95_factor, mean.
 
     A factor is null where those who were seen carry too little to speak for all. `mean` is that of a partition.
     """
-    summed = [F.sum(name).alias(name) for name in ("in_hour", "by_hour", "carried", "p95", "partitions")]
-    whole_hours = hours.groupBy(*keys, "hour").agg(F.sum("by_hour").alias("whole_by_hour"))
-    wholes = telling.groupBy(*keys).agg(F.sum("p95").alias("whole_p95"))
-    return (
-        sums.groupBy(*keys, "bucket", "hour")
-        .agg(*summed)
-        .join(whole_hours, on=[*keys, "hour"], how="left")
-        .join(wholes, on=list(keys), how="left")
-        .select(
-            *keys,
-            "bucket",
-            _factor("in_hour", "by_hour").alias("hour_factor"),
-            _factor("carried", "p95").alias("p95_factor"),
-            _whole(F.col("carried") / F.col("partitions")).alias("mean"),
-        )
+    names = ("in_hour", "by_hour", "p95_in_hour", "carried", "p95", "partitions")
+    together = (
+        sums if keys == _OF_TOPIC else sums.groupBy(*keys, "bucket").agg(*(F.sum(each).alias(each) for each in names))
+    )
+    wholes = telling.groupBy(*keys).agg(F.sum("p95").alias("whole"))
+    return together.join(F.broadcast(wholes), on=list(keys), how="inner").select(
+        *keys,
+        "bucket",
+        _factor("in_hour", "by_hour", "p95_in_hour").alias("hour_factor"),
+        _factor("carried", "p95", "p95").alias("p95_factor"),
+        _whole(F.col("carried") / F.col("partitions")).alias("mean"),
     )
 
 
-def _factor(carried: str, usual: str) -> Column:
-    speaks = (F.col(usual) > 0) & (F.col(usual) * _OTHERS >= F.col(f"whole_{usual}"))
+def _factor(carried: str, usual: str, part: str) -> Column:
+    speaks = (F.col(usual) > 0) & (F.col(part) * _OTHERS >= F.col("whole"))
     return F.when(speaks, F.col(carried) / F.col(usual))
 
 

@@ -10,6 +10,7 @@ Of these the jobs use only the right side:
     Column.bitwiseOR(one, other)             one.bitwiseOR(other)             the same
     table.localCheckpoint()                  settled(table)                   3.5's Connect has none
     F.array_position("names", a column)      F.call_function("array_position", ...)    3.5 takes a value
+    one[a column]                            F.try_element_at(one, a column)  Connect's 3.5 takes a value
     sparkContext, _jdf, _jvm, RDDs           nothing                          Connect has none
 """
 

@@ -56,7 +56,7 @@ def replaced(spark: SparkSession, place: str, token: str, names: Sequence[str] =
         with reachable(place), replaced_at_uri(spark, local, token) as result:
             yield result
     elif place_is_table(spark, local, has_to_be=False):
-        yield _Table({name: _to_replace(spark, f"{local}_{name}" if name else local, token) for name in names}, token)
+        yield _Table({name: _to_replace(spark, _named(local, name), token) for name in names}, token)
     else:
         with replaced_folder(Path(local), token) as folder:
             yield _Folder(folder)
@@ -77,14 +77,16 @@ def read_table(spark: SparkSession, place: str) -> DataFrame:
     local = as_local(place)
     if place_is_table(spark, local):
         return spark.table(local)
-    uri = local if is_uri(local) else as_hadoop(str(Path(local).absolute()))
+    uri = local.rstrip("/") if is_uri(local) else as_hadoop(str(Path(local).absolute()))
     with reachable(place):
-        form = format_at(spark, uri)
+        files = files_at(spark, uri)
+        if files is None:
+            raise NothingThere(f"{place}: no such folder, file or table; check the name")
+        is_folder = files != [uri]
+        form = format_at(spark, uri) if is_folder else None
         if form is not None:
             return read_format(spark, uri, form)
-        if files_at(spark, uri) is None:
-            raise NothingThere(f"{place}: no such folder, file or table; check the name")
-        names = listed_files(spark, uri)
+        names = listed_files(spark, uri) if is_folder else None
         reader = spark.read.option(GLOB_PATHS, value=False)
         if names is not None:
             reader = reader.option("pathGlobFilter", f"{{{','.join(names)}}}")
@@ -99,11 +101,18 @@ def place_is_table(spark: SparkSession, place: str, *, has_to_be: bool = True) -
     if not may_be_table(place) or "`" in place:
         return may_be_table(place)
     namespace = place.rpartition(".")[0]
+    if _exists(spark, place):
+        return True
     try:
-        if spark.catalog.tableExists(place):
-            return True
-        return not has_to_be and bool(namespace) and spark.catalog.databaseExists(namespace)
-    except PySparkException:  # no such catalogue, or no name
+        return not has_to_be and spark.catalog.databaseExists(namespace)
+    except PySparkException:  # no such catalogue
+        return False
+
+
+def _exists(spark: SparkSession, table: str) -> bool:
+    try:
+        return spark.catalog.tableExists(table)
+    except PySparkException:  # no such catalogue, or no name of a table
         return False
 
 
@@ -174,9 +183,16 @@ class _Table:
         """Tell nothing: whoever runs the verb is told."""
 
 
+def _named(table: str, name: str) -> str:
+    """Return the name of one of several tables."""
+    if not name:
+        return table
+    return f"{table[:-1]}_{name}`" if table.endswith("`") else f"{table}_{name}"
+
+
 def _to_replace(spark: SparkSession, table: str, token: str) -> tuple[str, str]:
     """Return the table and its format; raise ReconcilerError for one of others, or one that has no commit."""
-    if spark.catalog.tableExists(table):
+    if _exists(spark, table):
         described = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()
         told = {row["col_name"]: row["data_type"] or "" for row in described}
         form = told.get("Provider", "").lower()

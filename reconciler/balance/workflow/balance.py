@@ -93,7 +93,12 @@ def _source(job: SparkJob, loads: str | LakeDays | None) -> str:
 
 def failed_gates(report: BalanceReport, gates: Sequence[Gate], now: datetime, loads: str | None) -> tuple[Problem, ...]:
     """Return a problem for each cluster and gate that fails: rules are held against the samples of all clusters."""
-    if loads is not None:
+    if not gates:
+        return ()
+    if loads is not None and _is_for_spark(loads):
+        # What Spark alone reads tells its coverage beside its rates, and has no report.
+        found = [(gates, _seen(cluster, now)) for cluster in report.clusters]
+    elif loads is not None:
         from reconciler.files.loads import seen_of_loads
 
         found = [(gates, seen_of_loads(loads, cluster.name, now)) for cluster in report.clusters]

@@ -78,6 +78,14 @@ def fetch_alone(module: tuple[str, str, str], into: Path, workspace: Path) -> No
     _fetch_with_ivy(ivy, module, into, workspace, "-notransitive")
 
 
+def fetch_all(module: tuple[str, str, str], into: Path, workspace: Path) -> None:
+    """Fetch the jars of a module and of what it depends on into that folder."""
+    ivy = _ivy_jar()
+    if ivy is None:
+        raise KafkaMissingError(f"Fetching {module[1]} needs PySpark (`pip install 'kafka-reconciler[test]'`).")
+    _fetch_with_ivy(ivy, module, into, workspace)
+
+
 def tiered_storage_jars(version: str) -> Path:
     """Return the folder of Kafka's own test jars with a remote tier in a local folder, fetching them first."""
     target = cache_folder() / f"tiered-{version}"

@@ -72,9 +72,9 @@ def _of_one_rate(
             if 10 * len(told) < len(grid):
                 found[key][bucket] = None, 3
             elif key in in_hour:
-                found[key][bucket] = whole(in_hour[key] * _factor(key[0], here, in_hour)), 0
+                found[key][bucket] = whole(in_hour[key] * _factor(key[0], here, in_hour, usual)), 0
             elif key in usual:
-                found[key][bucket] = whole(usual[key] * _factor(key[0], here, usual)), 1
+                found[key][bucket] = whole(usual[key] * _factor(key[0], here, usual, usual)), 1
             else:
                 others = [value for (topic, _), value in here.items() if topic == key[0]]
                 found[key][bucket] = (whole(sum(others) / len(others)), 2) if others else (None, 3)
@@ -92,12 +92,16 @@ def _hours(told: Mapping[int, int], due: Mapping[int, int]) -> dict[int, int]:
     return {hour: whole(sum(of) / len(of)) for hour, of in seen.items() if 2 * len(of) >= due[hour]}
 
 
-def _factor(topic: str, here: Mapping[tuple[str, int], int], usual: Mapping[tuple[str, int], int]) -> float:
+def _factor(
+    topic: str,
+    here: Mapping[tuple[str, int], int],
+    usual: Mapping[tuple[str, int], int],
+    weights: Mapping[tuple[str, int], int],
+) -> float:
     """Return how much more than usual the others of the topic carry here; else those of the cluster; else 1."""
     for of in (lambda key: key[0] == topic, lambda _: True):
-        told = [key for key in usual if of(key)]
-        seen = [key for key in told if key in here]
+        seen = [key for key in usual if of(key) and key in here]
         base = sum(usual[key] for key in seen)
-        if base > 0 and 4 * base >= sum(usual[key] for key in told):
+        if base > 0 and 4 * sum(weights[key] for key in seen) >= sum(weights[key] for key in weights if of(key)):
             return sum(here[key] for key in seen) / base
     return 1.0

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def write_loads(
-    folder: Path, cluster: str, rates: Mapping[tuple[str, int], tuple[int, int]], coverage: float | None = 1.0
+    folder: Path, cluster: str, rates: Mapping[tuple[str, int], tuple[int, int]], coverage: float | None = None
 ) -> str:
     """Write bytes in and out per second of each (topic, partition); the averages are half of the peaks."""
     import pyarrow as pa

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Seen = NDArray[np.bool_]
 
 LOSSES = ("random", "outage", "election", "jumps")
-BROKERS, TOPICS, TURNS = 4, 3, 3
+BROKERS, TOPICS, TURNS = 4, 4, 4
 RECORD = 1000  # bytes
 _HOUR = 3600
 

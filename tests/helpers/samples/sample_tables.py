@@ -67,7 +67,12 @@ def drawn_rows(seed: int, *, partitions: int = 6, minutes: int = 40) -> list[Row
                 )
     _let_some_lag(Random(-1 - seed), rows)
     rows += [random.choice(rows) for _ in range(10)]
-    rows += [Row(START + minute * 60, "west", "t.o", partitions, 8.0, 3.0, 1.0) for minute in (5, 21)]
+    seldom = {partitions: (5, 21), partitions + 1: (3, 9, 17, 25, 33)}
+    rows += [
+        Row(START + minute * 60, "west", "t.o", partition, 8.0, 3.0, 1.0)
+        for partition, seen in seldom.items()
+        for minute in seen
+    ]
     rows.append(Row(None, "east", "t.o", 1, 5.0))
     rows.append(Row(START, None, "t.o", 1, 5.0))
     rows.append(Row(START, "east", "t.o", -1, 5.0))
