@@ -5,11 +5,11 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from time import sleep
 from typing import TYPE_CHECKING
 
 import pytest
 from balance.lakes import bring, contents, late, write_day, write_file
+from helpers.waiting import wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,12 +55,14 @@ def _brought(place: Path, folder: Path, most: int | None) -> int:
         (*command, "--master", "local[2]"), start_new_session=True, stderr=subprocess.PIPE, text=True
     )
     seen: set[str] = set()
-    while run.poll() is None:
+
+    def is_there() -> bool:
         seen.update(_below(str(place)))
-        if most is not None and len(seen) >= most:
-            os.killpg(run.pid, signal.SIGKILL)
-            break
-        sleep(0.001)
+        return run.poll() is not None or (most is not None and len(seen) >= most)
+
+    wait_for(is_there, "the run's end, or its files", pause=0.001)
+    if run.poll() is None:
+        os.killpg(run.pid, signal.SIGKILL)
     _, told = run.communicate()
     assert run.returncode in {0, -signal.SIGKILL}, told
     return len(seen)

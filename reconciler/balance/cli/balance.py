@@ -55,7 +55,7 @@ HISTORY_HELP = (
 @option("--headroom", metavar="SHARE", type=SHARE, help=HEADROOM_HELP)
 @option("--network", metavar="RATE", type=RATE, help="With --headroom: what a broker's network carries each way.")
 @fail_on(FAIL_ON_HELP)
-@option("--history", "has_history", is_flag=True, help=HISTORY_HELP)
+@option("--history", is_flag=True, help=HISTORY_HELP)
 @spark_job("Length of the time buckets in which loads are summed.")
 def command(
     asked: Asked,
@@ -68,7 +68,7 @@ def command(
     out: str | None,
     headroom: float | None,
     network: int | None,
-    has_history: bool,
+    history: bool,
     fail_on: tuple[Gate, ...],
 ) -> int:
     """Show who carries what, with Spark: each broker, rack, log dir and topic, and how even the brokers are.
@@ -83,7 +83,7 @@ def command(
         raise click.UsageError(
             "--headroom tells hours of the week, so it needs --samples or --lake; --network belongs to it."
         )
-    if loads and has_history:
+    if loads and history:
         raise click.UsageError("--history needs --samples or --lake: loads have no time in them.")
     from reconciler.balance.model.balance_report import Headroom
     from reconciler.balance.workflow.balance import failed_gates, make_balance
@@ -101,7 +101,7 @@ def command(
             plans=plan,
             out=out,
             headroom=left,
-            has_history=has_history,
+            has_history=history,
             progress=progress,
         )
     _show(report, asked)
