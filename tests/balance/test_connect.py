@@ -35,7 +35,7 @@ def test_loads_and_balance_run_there_and_a_file_that_the_server_does_not_see_is_
     asked = ("balance", "--cluster", "far", "--state", "states/far.json", "--loads", "loads", "-o", "json")
     told = run_program("-C", "root", *asked, "--master", server, cwd=lake)
     assert told.code == 0, told.err
-    assert json.loads(told.out)["clusters"][0]["name"] == "far"
+    assert json.loads(told.out)["clusters"][0]["cluster"] == "far"
     # To the server, this is a place in the folder that it was started in itself.
     unseen = run_program("loads", "--samples", "/proc/self/cwd/even", "--out", "none", cwd=lake, env=environ)
     assert unseen.code == 1
