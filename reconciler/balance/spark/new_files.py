@@ -39,20 +39,23 @@ def new_files(spark: SparkSession, find: Find, ledger: Ledger, cluster: str | No
 
     `cluster` is named for samples that name none: under another name they are others.
     """
-    first = _found(spark, find, lambda path, version: ledger.has(path, version.size, version.modified, cluster))
-    beside = ledger.beside(file.path for file in first.files)
-    found = first
-    if beside:
-        found = _found(
-            spark,
-            find,
-            lambda path, version: path not in beside and ledger.has(path, version.size, version.modified, cluster),
-        )
-    notes = [*found.notes]
-    notes += [
-        f"{file.path}: holds replicas, which a lake does not take; passed over"
-        for file in found.files
-        if file.has_replicas
+    again: frozenset[str] = frozenset()
+
+    def is_taken(path: str, version: Version) -> bool:
+        return path not in again and ledger.has(path, version.size, version.modified, cluster)
+
+    found = _found(spark, find, is_taken)
+    again = ledger.beside(file.path for file in found.files)
+    # A file that makes its samples alone has only itself beside it.
+    if again - {file.path for file in found.files}:
+        found = _found(spark, find, is_taken)
+    notes = [
+        *found.notes,
+        *(
+            f"{file.path}: holds replicas, which a lake does not take; passed over"
+            for file in found.files
+            if file.has_replicas
+        ),
     ]
     files = {
         file: version if "cluster" in file.names else replace(version, named=cluster)
