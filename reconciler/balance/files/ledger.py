@@ -217,13 +217,14 @@ def lake_lock(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / "_lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = f"{folder}: another run is at work on this lake; start again when it has ended"
+            raise ReconcilerError(message, code=IN_USE) from None
         for table in ("silver", "gold/loads", "gold/report"):
             for left in (*(folder / table).glob(".spark-staging-*"), folder / table / "_temporary"):
                 shutil.rmtree(left, ignore_errors=True)
         yield
-    except BlockingIOError:
-        message = f"{folder}: another run is at work on this lake; start again when it has ended"
-        raise ReconcilerError(message, code=IN_USE) from None
     finally:
         os.close(descriptor)
