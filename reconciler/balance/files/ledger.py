@@ -55,7 +55,7 @@ class Version:
     modified: int
     """In microseconds since 1970."""
     named: str | None = None
-    """The cluster that was named for samples which name none; None where the file names its clusters."""
+    """The cluster that was named for samples which name none, empty without one; None: the file names its clusters."""
 
 
 @dataclass(frozen=True, slots=True)

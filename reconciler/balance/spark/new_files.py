@@ -39,10 +39,11 @@ def new_files(spark: SparkSession, find: Find, ledger: Ledger, cluster: str | No
 
     `cluster` is named for samples that name none: under another name they are others.
     """
+    named = cluster or ""
     again: frozenset[str] = frozenset()
 
     def is_taken(path: str, version: Version) -> bool:
-        return path not in again and ledger.has(path, version.size, version.modified, cluster)
+        return path not in again and ledger.has(path, version.size, version.modified, named)
 
     found = _found(spark, find, is_taken)
     again = ledger.beside(file.path for file in found.files)
@@ -58,7 +59,7 @@ def new_files(spark: SparkSession, find: Find, ledger: Ledger, cluster: str | No
         ),
     ]
     files = {
-        file: version if "cluster" in file.names else replace(version, named=cluster)
+        file: version if "cluster" in file.names else replace(version, named=named)
         for file, version in found.files.items()
         if not file.has_replicas
     }
