@@ -38,7 +38,7 @@ def fail_on(text: str) -> Callable[[Command], Command]:
 
 FAIL_ON_HELP = (
     "Exit with 3 where what was measured is worth less: coverage<95%, age>2h, or a rule by its name, as a share of "
-    "samples (negative>1%) or a number (counterReset>0). What is written, is written."
+    "samples (negative>1%) or a number (counterReset>0). The result is written all the same."
 )
 
 
