@@ -32,7 +32,7 @@ LOOK_BACK_SECONDS = 7200
 _FEW_FILES = 64
 _NO_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _DEFECTS, _SOURCE = "defects", "source"
-_OF_DAY = ("cluster", "date")
+OF_DAY = ("cluster", "date")
 BRONZE = StructType(
     [
         *(field for field in SAMPLES.fields if field.name != "cluster"),
@@ -59,10 +59,10 @@ def take(
     folder = f"{bronze}/{_taken(number)}"
     rows = _together(spark, files, cluster).transform(_with_day, now)
     if len(files) > _FEW_FILES:
-        by_day = rows.repartition(*_OF_DAY)
-        rows = by_day.sortWithinPartitions(*_OF_DAY, _SOURCE, "ts", "topic", "partition")
-    rows.write.partitionBy(*_OF_DAY).parquet(folder, mode="overwrite", compression="zstd")
-    seen = spark.read.schema(BRONZE).parquet(by_name(folder)).groupBy(_SOURCE, *_OF_DAY)
+        by_day = rows.repartition(*OF_DAY)
+        rows = by_day.sortWithinPartitions(*OF_DAY, _SOURCE, "ts", "topic", "partition")
+    rows.write.partitionBy(*OF_DAY).parquet(folder, mode="overwrite", compression="zstd")
+    seen = spark.read.schema(BRONZE).parquet(by_name(folder)).groupBy(_SOURCE, *OF_DAY)
     found: defaultdict[str, dict[Day, bool]] = defaultdict(dict)
     for row in seen.agg(F.coalesce(F.bool_or(is_evening()), F.lit(col=False)).alias("is_evening")).collect():
         found[row[_SOURCE]][Day(row["cluster"], row["date"])] = row["is_evening"]
@@ -107,7 +107,7 @@ def folder_of(day: Day) -> str:
     """Return the folder of a day's rows below that of their table, as Spark names it."""
     return "/".join(
         f"{name}={_NO_FOLDER if value is None else escaped(value)}"
-        for name, value in zip(_OF_DAY, (day.cluster, day.date), strict=True)
+        for name, value in zip(OF_DAY, (day.cluster, day.date), strict=True)
     )
 
 

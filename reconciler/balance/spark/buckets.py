@@ -15,17 +15,24 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.spark.growth import GROWTH, significant, slope
 from reconciler.balance.spark.load import buckets_of
-from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MOST_PER_SECOND, hour_of_week, is_kept
+from reconciler.balance.spark.normalise import (
+    GROUP,
+    MARKED,
+    MARKS,
+    MICROS,
+    MILLI,
+    MOST_PER_SECOND,
+    P95,
+    hour_of_week,
+    is_kept,
+)
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, PLACE, at_every_level
 
-# Rates are summed as whole thousandths of a byte a second: sums of doubles would depend on the order of rows.
-MILLI = 1000
 RULES = tuple(rule.value for rule in MARKED)
 _SUMMED = ("bytes_in", "bytes_out", GROWTH)
 _WAYS = ("in", "out")
 _AVERAGES = tuple(f"average_{way}" for way in _WAYS)
 STRAYS = "strays"  # samples that count but for their partition, which no cluster has
-P95 = 0.95
 # A topic's partitions are carried so many at a time: one bit each in a whole number.
 _PART = 64
 # Replicas seen with what comes in, and leaders with what goes out, share one whole number.

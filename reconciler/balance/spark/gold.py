@@ -7,7 +7,6 @@ The definitions are those of `load`, asked of the rows of silver: within a day, 
 or over all days of a window.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from pyspark import StorageLevel
@@ -49,23 +48,23 @@ LOADS_OF_DAY = StructType(
 
 def make_gold(silver: DataFrame, loads: str, report: str, bucket_seconds: int) -> None:
     """Write the gold of all days that these rows of silver are of."""
-    partitions = partitions_of_rows(silver.transform(with_day_as_cluster)).persist(StorageLevel.DISK_ONLY)
-    result = measured(partitions, bucket_seconds)
+    result = loads_of_rows(silver.transform(with_day_as_cluster), bucket_seconds)
     try:
         write_days(result.loads.transform(with_day).select(*LOADS_OF_DAY.fieldNames()), loads, ("topic", "partition"))
         write_days(result.found.transform(_report), report, ("partitions",))
     finally:
-        for table in (partitions, result.clusters, *result.kept):
+        for table in result.kept:
             table.unpersist()
 
 
-def loads_of_rows(silver: DataFrame, bucket_seconds: int) -> tuple[Measured, DataFrame]:
-    """Return the loads over all these rows of silver, and the table that they are read from, kept on disk."""
-    partitions = partitions_of_rows(silver.where(F.col("samples") > 0)).persist(StorageLevel.DISK_ONLY)
-    return measured(partitions, bucket_seconds), partitions
+def loads_of_rows(silver: DataFrame, bucket_seconds: int) -> Measured:
+    """Return the loads over all these rows of silver; the partitions that they are made of are among what is kept."""
+    partitions = _partitions(silver).persist(StorageLevel.DISK_ONLY)
+    result = measured(partitions, bucket_seconds)
+    return result._replace(kept=(partitions, *result.kept))
 
 
-def partitions_of_rows(silver: DataFrame) -> DataFrame:
+def _partitions(silver: DataFrame) -> DataFrame:
     """Return rows of silver as the rows of `load.PARTITIONS`."""
     columns = {
         HASH: F.xxhash64(*KEYS),
@@ -88,10 +87,7 @@ def defects_of(spark: SparkSession, report: str, days: Sequence[Day]) -> Mapping
     """Return how many samples of these days broke each rule, by cluster."""
     counts = read_days(spark, report, days, REPORT)
     sums = counts.groupBy("cluster").agg(*(F.sum(_RULES[rule]).alias(_RULES[rule]) for rule in MARKED)).collect()
-    found: defaultdict[str | None, dict[Rule, int]] = defaultdict(dict)
-    for row in sums:
-        found[row["cluster"]] = {rule: row[_RULES[rule]] or 0 for rule in MARKED}
-    return found
+    return {row["cluster"]: {rule: row[_RULES[rule]] or 0 for rule in MARKED} for row in sums}
 
 
 def silver_rows(spark: SparkSession, silver: str, days: Sequence[Day]) -> DataFrame:

@@ -23,15 +23,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.model.load_report import FILLED, Rule
-from reconciler.balance.spark.normalise import MOST_PER_SECOND, hour_of_week
+from reconciler.balance.spark.normalise import MILLI, MOST_PER_SECOND, P95, hour_of_week
 from reconciler.balance.spark.schemas import KEYS
 
 SERIES = (*KEYS, "rate")
 RUNG = "rung"
 # One in so many has to be there: of an hour's buckets, of all for the percentile and for anything, of what is carried.
 _OF_HOUR, _OWN, _LEAST, _OTHERS = 2, 4, 10, 4
-_P95 = 0.95
-_MOST = int(MOST_PER_SECOND) * 1000
+_MOST = int(MOST_PER_SECOND) * MILLI
 _OF_TOPIC, _OF_CLUSTER = ("cluster", "topic", "rate"), ("cluster", "rate")
 
 
@@ -54,7 +53,7 @@ def series_of(rows: DataFrame, rates: Sequence[str]) -> DataFrame:
 def with_p95(series: DataFrame) -> DataFrame:
     """Add the 95th percentile of the points, in whole thousandths, interpolated linearly between the closest ranks."""
     ascending = F.sort_array("points.value")
-    rank = (F.size("points") - 1) * F.lit(_P95)
+    rank = (F.size("points") - 1) * F.lit(P95)
     below, above = F.floor(rank), F.ceil(rank)
     low, high = (F.get(ascending, place.cast("int")) for place in (below, above))
     return series.withColumn("p95", _whole(low + (rank - below) * (high - low)))

@@ -136,12 +136,12 @@ def loads_of_window(
 ) -> LoadReport:
     """Write the loads over these days, and beside them the report, as `loads_job.run_loads` does; return it."""
     with spark_errors(), replaced(spark, out, LOADS_REPORT) as result_at:
-        result, kept = loads_of_rows(window.rows(spark), window.bucket_seconds)
+        result = loads_of_rows(window.rows(spark), window.bucket_seconds)
         try:
             result_at.write(result.loads)
             found = [cluster_samples(row) for row in result.found.collect()]
         finally:
-            for table in (kept, result.clusters, *result.kept):
+            for table in result.kept:
                 table.unpersist()
         defects = window.defects(spark)
         clusters = tuple(_with_defects(one, defects.get(one.cluster, {})) for one in found)

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 )
 
 from reconciler.balance.files.ledger import Day
-from reconciler.balance.spark.bronze import folder_of, is_evening
+from reconciler.balance.spark.bronze import OF_DAY, folder_of, is_evening
 from reconciler.balance.spark.growth import with_growth
 from reconciler.balance.spark.load import buckets_of
 from reconciler.balance.spark.normalise import MARKED, MICROS_PER_DAY, normalised
@@ -51,7 +51,6 @@ SILVER = StructType(
 `size_at`. `samples` is how many count: a row without any only tells its `defects`, how many broke each rule (null: none
 did)."""
 
-OF_DAY = ("cluster", "date")
 _MOST_ROWS_A_FILE = 20_000_000
 # Bronze has marked what is from the future, as it was when it came.
 _NO_FUTURE = datetime(9999, 12, 31, tzinfo=UTC)
