@@ -57,6 +57,10 @@ def new_files(spark: SparkSession, find: Find, ledger: Ledger, cluster: str | No
             for file in found.files
             if file.has_replicas
         ),
+        *(
+            f"{path}: was taken with a file that has changed, and is not among the samples: its own are left out"
+            for path in sorted(again - {file.path for file in found.files})
+        ),
     ]
     files = {
         file: version if "cluster" in file.names else replace(version, named=named)
