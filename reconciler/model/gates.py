@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
 
@@ -55,6 +56,11 @@ class Seen:
     samples: int = 0
     counts: Mapping[str, int] | None = None
     """How often each rule was broken, by its name."""
+
+
+def age_of(last_bucket: str | None, now: datetime) -> float | None:
+    """Return the seconds since that time bucket began; None where it is not known."""
+    return None if last_bucket is None else (now - datetime.fromisoformat(last_bucket)).total_seconds()
 
 
 class WrongGate(ValueError):

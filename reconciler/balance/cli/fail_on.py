@@ -46,5 +46,7 @@ def tell_failures(problems: Sequence[Problem]) -> Exit:
     """Tell of the gates that failed, and return the exit code."""
     if not problems:
         return Exit.DONE
-    tell("\n".join(f"error: {problem}" for problem in problems), "auto")
+    from reconciler.render.as_text import problem_line
+
+    tell("\n".join(map(problem_line, problems)), "auto")
     return Exit.REFUSED
