@@ -1,9 +1,9 @@
-"""Brings a lake up to date: takes what it has not taken, makes the days that this changes; reads a window of its days.
+"""Brings a lake up to date: takes new files, and makes the days that these change. Reads the last days of a lake.
 
     ledger -> bronze, of new files -> ledger -> silver, gold, of days that were made from other samples -> ledger
 
-What each step leaves is whole before the next one begins, and says what is left to do. A run that dies anywhere is
-followed by one that takes and makes what is missing, and ends where an undisturbed run ends.
+Each step ends with a whole result, from which the next run sees what is left to do. After a run that died anywhere,
+the next one takes and makes what is missing, and ends where an undisturbed run ends.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -65,11 +65,11 @@ class LakeTask:
     place: str
     """The absolute path of a folder, or the URI of one."""
     now: datetime
-    """What is later than this, when it is taken, is from the future and never counts."""
+    """Samples that are later than this when they are taken are from the future, and never count."""
     bucket_seconds: int | None = None
     """None: as the lake has it, a minute in a new one."""
     cluster: str | None = None
-    """Names what names no cluster."""
+    """The cluster of samples that name none."""
     find: Find | None = None
     """None: nothing is taken."""
 
@@ -93,7 +93,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class DaysOfLake:
-    """The last so many days of a lake, to be read."""
+    """Which of the last days of a lake to read."""
 
     lake: LakeTask
     count: int
@@ -101,7 +101,7 @@ class DaysOfLake:
     """The cluster whose days are read; None: all."""
 
     def window(self, spark: SparkSession) -> Window:
-        """Return the days, once those are made that an earlier run left undone."""
+        """Make the days that an earlier run left undone, and return the window."""
         ledger, _ = update(spark, self.lake)
         return window_of(ledger, self.lake.place, self.only, self.count)
 
@@ -120,7 +120,7 @@ def update(spark: SparkSession, task: LakeTask) -> tuple[Ledger, LakeReport]:
 
 
 def window_of(ledger: Ledger, place: str, cluster: str | None, days: int) -> Window:
-    """Return the last so many days, up to the last one there is, of that cluster, or of all; KR298 where none is."""
+    """Return the last days of that cluster, or of all: so many, up to the last one there is. KR298 where none is."""
     found = [day for day in ledger.made if day.date is not None and cluster in {None, day.cluster}]
     if not found:
         of = "" if cluster is None else f" of {cluster}"
