@@ -8,10 +8,10 @@ partition has elsewhere is estimated in each bucket in which the cluster has it.
     filledByTopic   the mean of its topic's others in that very bucket, where a tenth was seen of it
     notFilled       less was seen, or there are no such others: nothing is made up
 
-Partitions rise and fall together, so the first two go by what the others do: times what the topic's others carried in
-that bucket over what the same ones carry in that hour, or at their percentile. Others speak for a topic where their
-percentiles are a quarter of all of it; else those of the cluster do, and without these the estimate stands as it is. No
-estimate is above a terabyte a second.
+Partitions rise and fall together, so the first two are multiplied by a factor: what the topic's others carried in that
+bucket, divided by what the same ones carry in that hour, or by their percentiles. The factor is that of the topic where
+the percentiles of these others are a quarter of the topic's; else it is that of the cluster, by the same test; else
+there is none. No estimate is above a terabyte a second.
 
 Rates are whole thousandths of a byte a second, and so are estimates: neither the order of rows nor the number of
 workers shows. What is done is linear in the number of samples: at most nine buckets are filled for each that was seen.
@@ -28,7 +28,8 @@ from reconciler.balance.spark.schemas import KEYS
 
 SERIES = (*KEYS, "rate")
 RUNG = "rung"
-# One in so many has to be there: of an hour's buckets, of all for the percentile and for anything, of what is carried.
+# One in so many has to be there: of an hour's buckets; of all buckets for the percentile; of all buckets for any fill;
+# of the percentiles of a topic or cluster for its factor.
 _OF_HOUR, _OWN, _LEAST, _OTHERS = 2, 4, 10, 4
 _MOST = int(MOST_PER_SECOND) * MILLI
 _OF_TOPIC, _OF_CLUSTER = ("cluster", "topic", "rate"), ("cluster", "rate")
@@ -68,9 +69,9 @@ def points_of(series: DataFrame) -> DataFrame:
 def fills_of(series: DataFrame, rates: Sequence[str]) -> DataFrame:
     """Return one row for each partition and bucket in which a rate of it is missing, one for all that are not filled.
 
-    Columns: KEYS, bucket (null for those that are not filled because too little was seen), the rates in thousandths
-    (null where known or not filled), `rung`: the place in FILLED of what the least certain of its estimates was made
-    by, `times`: how many buckets the row stands for.
+    Columns: KEYS, bucket (null in the row of all buckets that are not filled because too little was seen), the rates in
+    thousandths (null where known or not filled), `rung`: the place in FILLED of its least certain estimate, `times`:
+    how many buckets the row stands for.
     """
     of_rate = [F.max(F.when(F.col("rate") == rate, F.col("value"))).alias(rate) for rate in rates]
     rung = F.max(RUNG).alias(RUNG), F.max("times").alias("times")
@@ -86,7 +87,7 @@ def averages_of(series: DataFrame, rates: Sequence[str]) -> DataFrame:
 
 
 def with_known(fills: DataFrame, series: DataFrame, rates: Sequence[str]) -> DataFrame:
-    """Return the fills with those rates that are known where others are filled, as `known_` and their names."""
+    """Return the fills with `known_` columns: the rates that are known in a bucket in which another one is filled."""
     # Whether rates of a partition are known in different buckets: hardly ever, and then of few partitions.
     form = F.xxhash64(F.sort_array("points.bucket"))
     apart = series.groupBy(*KEYS).agg(F.min(form).alias("one"), F.max(form).alias("other")).where("one <> other")
@@ -178,7 +179,7 @@ def _sums(points: DataFrame, hours: DataFrame) -> DataFrame:
 def _factors(sums: DataFrame, telling: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return how much more than usually was carried in each bucket: keys, bucket, hour_factor, p95_factor, mean.
 
-    A factor is null where those who were seen carry too little to speak for all. `mean` is that of a partition.
+    A factor is null where those that were seen carry too small a part of all. `mean` is that of a partition.
     """
     names = ("in_hour", "by_hour", "p95_in_hour", "carried", "p95", "partitions")
     together = (
