@@ -3,8 +3,8 @@
     DIR/gold/loads/cluster=prod-eu/date=2026-11-21/part-….parquet    a row a partition, sorted by topic and partition
     DIR/gold/report/cluster=prod-eu/date=2026-11-21/part-….parquet   one row: each rule's count, coverage
 
-The definitions are those of `load`, asked of the rows of silver: within a day, which is taken for a cluster of its own,
-or over all days of a window.
+The definitions are those of `load`, applied to the rows of silver: to each day as a cluster of its own, or to all days
+of a window.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.load import HASH, Measured, measured, partitions_of_buckets
 from reconciler.balance.spark.normalise import GROUP, MARKED, MICROS
 from reconciler.balance.spark.schemas import KEYS, LOADS
-from reconciler.balance.spark.silver import SILVER, read_days, with_day, with_day_as_cluster, write_days
+from reconciler.balance.spark.silver import read_days, with_day, with_day_as_cluster, write_days
 
 _RULES = {rule: rule.name.lower() for rule in Rule}
 _MOMENTS = ("first_bucket", "last_bucket", "busiest_bucket")
@@ -90,21 +90,14 @@ def defects_of(spark: SparkSession, report: str, days: Sequence[Day]) -> Mapping
     return {row["cluster"]: {rule: row[_RULES[rule]] or 0 for rule in MARKED} for row in sums}
 
 
-def silver_rows(spark: SparkSession, silver: str, days: Sequence[Day]) -> DataFrame:
-    """Return the rows of silver of these days."""
-    return read_days(spark, silver, days, SILVER)
-
-
 def _report(found: DataFrame) -> DataFrame:
-    counts = {name: F.coalesce(F.col(rule.value), F.lit(0)) for rule, name in _RULES.items()}
-    moments = {name: F.timestamp_micros(name) for name in _MOMENTS}
-    step = F.floor(F.col("step") / MICROS).alias("step_seconds")
-    return found.select(
+    told = found.select(
         "cluster",
         "partitions",
         F.coalesce("samples", F.lit(0)).alias("samples"),
-        *(each.alias(name) for name, each in moments.items()),
-        step,
+        *(F.timestamp_micros(name).alias(name) for name in _MOMENTS),
+        F.floor(F.col("step") / MICROS).alias("step_seconds"),
         "coverage",
-        *(each.alias(name) for name, each in counts.items()),
-    ).transform(lambda each: with_day(each).select(*REPORT.fieldNames()))
+        *(F.coalesce(F.col(rule.value), F.lit(0)).alias(name) for rule, name in _RULES.items()),
+    )
+    return told.transform(with_day).select(*REPORT.fieldNames())

@@ -39,13 +39,12 @@ from reconciler.balance.spark.gold import (
     defects_of,
     loads_of_rows,
     make_gold,
-    silver_rows,
 )
 from reconciler.balance.spark.loads_job import cluster_samples
 from reconciler.balance.spark.new_files import Find, new_files, sources_of
 from reconciler.balance.spark.normalise import MARKED
 from reconciler.balance.spark.session import as_hadoop, spark_errors
-from reconciler.balance.spark.silver import SILVER, empty_day, silver_of, write_days
+from reconciler.balance.spark.silver import SILVER, empty_day, read_days, silver_of, write_days
 from reconciler.balance.spark.spellings import in_spark
 from reconciler.balance.spark.tables import replaced
 from reconciler.balance.spark.uri_results import by_name
@@ -84,7 +83,7 @@ class Window:
 
     def rows(self, spark: SparkSession) -> DataFrame:
         """Return the rows of silver of these days that count."""
-        return silver_rows(spark, _table(self.place, "silver"), self.days).where(F.col("samples") > 0)
+        return read_days(spark, _table(self.place, "silver"), self.days, SILVER).where(F.col("samples") > 0)
 
     def defects(self, spark: SparkSession) -> Mapping[str | None, Mapping[Rule, int]]:
         """Return how many samples of these days broke each rule, by cluster."""
@@ -124,7 +123,8 @@ def window_of(ledger: Ledger, place: str, cluster: str | None, days: int) -> Win
     found = [day for day in ledger.made if day.date is not None and cluster in {None, day.cluster}]
     if not found:
         of = "" if cluster is None else f" of {cluster}"
-        raise ReconcilerError(f"the lake has no day{of}, so there are no loads: name samples to take", code=NO_DAYS)
+        message = f"the lake has no day{of}, so there are no loads: take samples with loads --samples"
+        raise ReconcilerError(message, code=NO_DAYS)
     last = max(day.date or "" for day in found)
     first = (date.fromisoformat(last) - timedelta(days=days - 1)).isoformat()
     chosen = sorted((day for day in found if (day.date or "") >= first), key=lambda day: day.order)
@@ -167,7 +167,7 @@ def _held(task: LakeTask) -> AbstractContextManager[None]:
 
 
 def _no_lake(place: str) -> ReconcilerError:
-    return ReconcilerError(f"{place}: there is no lake yet: name samples to take", code=NO_DAYS)
+    return ReconcilerError(f"{place}: there is no lake yet: take samples with loads --samples", code=NO_DAYS)
 
 
 def _begun(spark: SparkSession, task: LakeTask) -> Ledger:
@@ -221,7 +221,7 @@ def _with_all_days(spark: SparkSession, place: str, ledger: Ledger) -> tuple[Led
     if pending:
         samples = bronze_of(spark, _table(place, "bronze"), ledger, pending)
         write_days(silver_of(samples, pending, bucket_seconds), silver, ("topic", "partition", "ts"))
-        make_gold(silver_rows(spark, silver, pending), loads, report, bucket_seconds)
+        make_gold(read_days(spark, silver, pending, SILVER), loads, report, bucket_seconds)
         for day in days_without_loads(spark, report, pending):
             empty_day(spark, loads, day, LOADS_OF_DAY)
     for day in gone:

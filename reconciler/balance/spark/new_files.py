@@ -1,7 +1,7 @@
-"""Finds the files of samples that a lake has not taken as they are, at paths and at URIs.
+"""Finds the files of samples, at paths and at URIs, that are new to a lake or have changed since it took them.
 
-A file is known again by its size and the time of its last change: a path is asked here, a URI by Spark. A table has
-neither, and is refused.
+A lake knows a file again by its size and the time of its last change. Spark lists the files at a URI. A table has
+neither size nor time, and is refused.
 """
 
 import re
@@ -23,7 +23,7 @@ NOT_KNOWN = "KR299"
 _LOCAL = re.compile("^file:/+")
 
 Find = Callable[[Callable[[Path], bool]], Found]
-"""Returns the files of samples, but for those of which it is told that they are taken; of a URI the place."""
+"""Returns the files of samples, except those that its argument says are taken; for a URI the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class NewFiles:
 def new_files(spark: SparkSession, find: Find, ledger: Ledger, cluster: str | None) -> NewFiles:
     """Return the files that are new or have changed, and all that make samples together with one of these.
 
-    `cluster` is named for samples that name none: under another name they are others.
+    `cluster` is that of samples that name none; under another name their files are taken anew.
     """
     named = cluster or ""
     again: frozenset[str] = frozenset()
@@ -115,9 +115,9 @@ def _below(place: SampleFile, file: SampleFile) -> SampleFile:
 
 
 def sources_of(files: Iterable[SampleFile], told: Iterable[str]) -> Mapping[SampleFile, str]:
-    """Return what Spark tells as the source of each file's samples, the file's own name where it has none.
+    """Return the source that Spark names for each file's samples; the file's own name where it has no sample.
 
-    Raises ReconcilerError where Spark tells a source that is none of these files: its samples would be lost.
+    Raises ReconcilerError where Spark names a source that is none of these files: its samples would be lost.
     """
     as_told = {_plain(unquote(source)): source for source in told}
     found = {file: as_told.get(_plain(source_of(file)), file.path) for file in files}
