@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reconciler.files.places import MARK_FILE, MARK_FOLDER, as_local, file_system, is_uri, may_be_table
-from reconciler.model.gates import Seen
+from reconciler.model.gates import Seen, age_of
 from reconciler.model.loads import Loads, PartitionLoad, Statistic
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
@@ -89,7 +89,7 @@ def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:
             coverage = round(mean, 9) if mean is not None and isfinite(mean) else None
     told = _reported(folder, cluster)
     last = told.get("lastBucket")
-    age = (now - datetime.fromisoformat(last)).total_seconds() if isinstance(last, str) else None
+    age = age_of(last if isinstance(last, str) else None, now)
     return Seen(cluster, coverage, age, told.get("samples") or 0, told.get("defects"))
 
 

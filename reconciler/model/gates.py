@@ -1,8 +1,9 @@
-"""Holds gates: what measured loads must be worth, so that a verb does not go on with less."""
+"""Holds gates: bounds that measured loads must keep. A verb refuses, or ends with exit code 3, where they do not."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from datetime import datetime
 from difflib import get_close_matches
 from enum import StrEnum
 
@@ -35,7 +36,7 @@ class Gate:
     """Whether nobody wrote it."""
 
     def __str__(self) -> str:
-        return f"{self.name}{'<' if self.name == COVERAGE else '>'}{_written(self.bound, self.unit)}"
+        return f"{self.name}{_operator(self.name)}{_written(self.bound, self.unit)}"
 
 
 LEAST_COVERAGE = Gate(COVERAGE, 0.75, Unit.SHARE, is_default=True)
@@ -44,16 +45,22 @@ LEAST_COVERAGE = Gate(COVERAGE, 0.75, Unit.SHARE, is_default=True)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen of one cluster, or of all of a job, and by whom it is called in a message. None is not known."""
+    """What was seen of one cluster, or of all clusters of a job. None is not known."""
 
     name: str
+    """What a message calls it."""
     coverage: float | None = None
     """Share of the time buckets that have samples, 0 to 1."""
     age_seconds: float | None = None
     """Time since the last time bucket began."""
     samples: int = 0
-    counts: Mapping[str, int] | None = field(default=None)
+    counts: Mapping[str, int] | None = None
     """How often each rule was broken, by its name."""
+
+
+def age_of(last_bucket: str | None, now: datetime) -> float | None:
+    """Return the seconds since that time bucket began; None where it is not known."""
+    return None if last_bucket is None else (now - datetime.fromisoformat(last_bucket)).total_seconds()
 
 
 class WrongGate(ValueError):
@@ -73,7 +80,7 @@ class GateFailed(Refused):
 def parse_gate(text: str, rules: Sequence[str]) -> Gate:
     """Return the gate that the text says; `rules` are the names of all rules about samples.
 
-    Raises WrongGate for anything that could be meant otherwise.
+    Raises WrongGate for a text that is none, or that can be read in two ways.
     """
     names = (COVERAGE, AGE, *rules)
     found = _FORM.fullmatch(text)
@@ -81,13 +88,13 @@ def parse_gate(text: str, rules: Sequence[str]) -> Gate:
         raise WrongGate(f"{text!r} is no gate: write a name, < or >, and a bound, such as {_EXAMPLES}.")
     name, operator, value, unit = found.groups()
     if name not in names:
-        meant = get_close_matches(name.lower(), [each.lower() for each in names], n=1, cutoff=0.6)
-        spelt = [each for each in names if each.lower() in meant]
-        hint = f"did you mean {spelt[0]}?" if spelt else f"the names are {', '.join(names)}."
+        spelt = {each.lower(): each for each in names}
+        near = get_close_matches(name.lower(), spelt, n=1)
+        hint = f"did you mean {spelt[near[0]]}?" if near else f"the names are {', '.join(names)}."
         raise WrongGate(f"{text!r}: there is no figure {name}: {hint}")
-    if (operator == "<") != (name == COVERAGE):
-        turned = "<" if name == COVERAGE else ">"
-        raise WrongGate(f"{text!r} would fail where all is well: did you mean {name}{turned}{value}{unit or ''}?")
+    if operator != _operator(name):
+        meant = f"{name}{_operator(name)}{value}{unit or ''}"
+        raise WrongGate(f"{text!r} would fail where all is well: did you mean {meant}?")
     return _gate(text, name, float(value), unit)
 
 
@@ -102,14 +109,14 @@ def _gate(text: str, name: str, value: float, unit: str | None) -> Gate:
         return Gate(name, value / 100, Unit.SHARE)
     if unit is not None or name == COVERAGE:
         share = value if value > 1 else value * 100
-        raise WrongGate(f"{text!r}: did you mean {name}{'<' if name == COVERAGE else '>'}{share:g}%?")
+        raise WrongGate(f"{text!r}: did you mean {name}{_operator(name)}{share:g}%?")
     return Gate(name, value, Unit.COUNT)
 
 
 def failures(gates: Sequence[Gate], seen: Seen, *, but: str, advice: str) -> Iterator[Problem]:
-    """Yield a problem for each gate that fails, or that cannot be held against what is known.
+    """Yield a problem for each gate that fails, or whose figure is not known.
 
-    `but` says what was done or not done all the same, `advice` what else there is to do.
+    The message ends with `but`, what became of the result, and with `advice`, what to do next.
     """
     for gate in gates:
         figure = _figure(gate, seen)
@@ -120,6 +127,11 @@ def failures(gates: Sequence[Gate], seen: Seen, *, but: str, advice: str) -> Ite
             side = "below" if gate.name == COVERAGE else "above"
             told = f"{gate.name} is {_told(figure, gate.unit)}, {side} {_written(gate.bound, gate.unit)}"
             yield Problem(THIN if gate.is_default else FAILED, f"{seen.name}: {told}: {but}; {advice}")
+
+
+def _operator(name: str) -> str:
+    """Return the sign between a figure and its bound: of coverage less is worse, of all others more."""
+    return "<" if name == COVERAGE else ">"
 
 
 def _figure(gate: Gate, seen: Seen) -> float | None:

@@ -23,7 +23,7 @@ from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Off
 from reconciler.model.disk_space import NO_SPACE, Space
-from reconciler.model.gates import COVERAGE, UNTOLD, Gate, GateFailed, Seen, failures
+from reconciler.model.gates import LEAST_COVERAGE, UNTOLD, Gate, GateFailed, Seen, failures
 from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import Plan, Source
 from reconciler.model.problem import (
@@ -107,11 +107,11 @@ class LoadsAt:
     folder: str
     statistic: Statistic = Statistic.PEAK
     gates: tuple[Gate, ...] = ()
-    """What the loads must be worth; none for plans that were made before."""
+    """What the loads must be worth; empty: anything is enough."""
     now: datetime | None = None
-    """What the age of loads is counted from, where there are gates."""
+    """The time at which the age of loads is asked; needed where there are gates."""
     tell: Callable[[Problem], None] | None = None
-    """Is told what cannot be held against a gate."""
+    """Is told of loads that do not tell their coverage, where nobody wrote a gate for it."""
 
     def read(self, inputs: Inputs) -> Loads:
         """Return the loads of the cluster that is meant; raises GateFailed where they are worth less than is asked."""
@@ -125,9 +125,9 @@ class LoadsAt:
 
     def _hold(self, seen: Seen) -> None:
         gates = self.gates
-        if seen.coverage is None:
-            gates = tuple(gate for gate in gates if gate.name != COVERAGE)
-            if self.tell is not None and gates != self.gates:
+        if seen.coverage is None and LEAST_COVERAGE in gates:
+            gates = tuple(gate for gate in gates if gate != LEAST_COVERAGE)
+            if self.tell is not None:
                 message = (
                     f"--loads {self.folder} does not tell the coverage of {seen.name}: nobody knows what is missing"
                 )

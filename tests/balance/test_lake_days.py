@@ -164,6 +164,43 @@ def test_samples_at_a_uri_are_taken_once_into_a_lake_at_a_uri(spark: "SparkSessi
     assert len(_read(tmp_path / "lake" / "gold" / "loads", MEASURED, 1)) == 2
 
 
+def test_files_that_belong_together_are_taken_anew_together_and_one_that_is_not_there_is_told(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    from reconciler.balance.files.ledger import Ledger, TakenFile, Version
+    from reconciler.balance.spark.new_files import new_files
+
+    paths = [tmp_path / name for name in ("bytes.json", "sizes.json")]
+    for path in paths:
+        path.write_text("{}")
+    changed, same = map(str, paths)
+    told = paths[1].stat()
+    versions = {changed: Version(1, 1, ""), same: Version(told.st_size, told.st_mtime_ns // 1000, "")}
+    ledger = Ledger().with_files(TakenFile(path, version, 1, "together") for path, version in versions.items())
+
+    def find(is_taken: Callable[[Path], bool]) -> Found:
+        found = (path for path in paths if path.exists() and not is_taken(path))
+        return Found(tuple(SampleFile(str(path), Kind.PROMETHEUS) for path in found))
+
+    both = new_files(spark, find, ledger, None)
+    assert ([file.path for file in both.files], both.notes) == ([changed, same], ())
+    paths[1].unlink()
+    one = new_files(spark, find, ledger, None)
+    assert ([file.path for file in one.files], len(one.notes)) == ([changed], 1)
+    assert one.notes[0].startswith(f"{same}: was taken with a file that has changed")
+
+
+def test_samples_of_no_cluster_are_taken_again_once_a_cluster_is_named(spark: "SparkSession", tmp_path: Path) -> None:
+    folder, place = tmp_path / "in", tmp_path / "lake"
+    folder.mkdir()
+    (folder / "a.csv").write_text(f"ts,topic,partition,bytes_in\n{_date(0)}T12:00:00Z,t,0,5\n")
+    ledger, report = bring(spark, place, folder)
+    assert (report.taken, [*ledger.made]) == (1, [(None, None)])
+    ledger, report = bring(spark, place, folder, cluster="prod")
+    assert (report.taken, [*ledger.made]) == (1, [("prod", _date(0))])
+    assert bring(spark, place, folder, cluster="prod")[1].taken == 0
+
+
 def _read(table: Path, cluster: str, day: int) -> list[dict[str, Any]]:
     from pyarrow import parquet
 

@@ -58,6 +58,8 @@ def test_a_file_that_names_no_cluster_is_another_one_under_another_name() -> Non
         False,
         True,
     ]
+    unnamed = _ledger(TakenFile("/a", Version(10, 5, ""), 1, "/a", (NONE,)))
+    assert [unnamed.has("/a", 10, 5, ""), unnamed.has("/a", 10, 5, "prod")] == [True, False]
 
 
 def test_a_ledger_is_read_as_it_was_written_or_not_at_all() -> None:

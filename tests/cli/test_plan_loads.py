@@ -98,6 +98,8 @@ def test_loads_that_tell_no_coverage_are_planned_by_with_a_warning_and_what_is_n
     told = f"warning: --loads loads does not tell the coverage of {A_DRIFT.name}: nobody knows what is missing (KR270)"
     ended = reconciler(*files, "--loads", "loads")
     assert (ended.code, told in ended.err) == (0, True)
+    written = reconciler(*files, "--loads", "loads", "--fail-on", "coverage<95%")
+    assert (written.code, "coverage is not known" in written.err, "(KR277)" in written.err) == (3, True, True)
     (tmp_path / "loads" / "_report.json").unlink()
     unknown = reconciler(*files, "--loads", "loads", "--fail-on", "age>2h")
     assert (unknown.code, "age is not known" in unknown.err, "(KR277)" in unknown.err) == (3, True, True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.balance.cli.fail_on import FAIL_ON_HELP, fail_on, tell_failures
-from reconciler.balance.cli.spark_job import DAYS_HELP, MOST_DAYS, is_bucket_given, spark_job
+from reconciler.balance.cli.spark_job import bucket_of_lake, days_of_lake, spark_job
 from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell, write
 from reconciler.command.values import RATE, SHARE
@@ -46,10 +46,8 @@ HISTORY_HELP = (
 @option("--samples", metavar="PATH...", multiple=True, help="Files, folders, URIs or tables, as loads reads.")
 @click.argument("more", metavar="", nargs=-1)
 @option("--loads", metavar="DIR", help="What loads wrote: averages and peaks, no percentiles.")
-@option("--lake", metavar="DIR", help="What loads --lake keeps: figures of its days, as of samples.")
-@option(
-    "--days", type=click.IntRange(1, 3660), default=MOST_DAYS, show_default=True, show_envvar=True, help=DAYS_HELP
-)  # fmt: skip
+@option("--lake", metavar="DIR", help="A lake that loads --lake keeps; its last days are read in place of samples.")
+@days_of_lake
 @option("--plan", metavar="FILE", multiple=True, help=PLAN_HELP)
 @option("--out", metavar="DIR", help="Folder, URI or table to write the tables to, all topics in.")
 @option("--headroom", metavar="SHARE", type=SHARE, help=HEADROOM_HELP)
@@ -93,7 +91,7 @@ def command(
 
     with reading() as progress:
         left = Headroom(headroom, network) if headroom is not None else None
-        measured = loads if lake is None else LakeDays(lake, days, job.bucket_seconds if is_bucket_given() else None)
+        measured = loads if lake is None else LakeDays(lake, days, bucket_of_lake(job))
         report = make_balance(
             asked.inputs,
             job,

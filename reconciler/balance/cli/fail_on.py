@@ -38,7 +38,7 @@ def fail_on(text: str) -> Callable[[Command], Command]:
 
 FAIL_ON_HELP = (
     "Exit with 3 where what was measured is worth less: coverage<95%, age>2h, or a rule by its name, as a share of "
-    "samples (negative>1%) or a number (counterReset>0). What is written, is written."
+    "samples (negative>1%) or a number (counterReset>0). The result is written all the same."
 )
 
 
@@ -46,5 +46,7 @@ def tell_failures(problems: Sequence[Problem]) -> Exit:
     """Tell of the gates that failed, and return the exit code."""
     if not problems:
         return Exit.DONE
-    tell("\n".join(f"error: {problem}" for problem in problems), "auto")
+    from reconciler.render.as_text import problem_line
+
+    tell("\n".join(map(problem_line, problems)), "auto")
     return Exit.REFUSED

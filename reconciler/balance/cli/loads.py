@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.balance.cli.fail_on import FAIL_ON_HELP, fail_on, tell_failures
-from reconciler.balance.cli.spark_job import DAYS_HELP, MOST_DAYS, is_bucket_given, spark_job
+from reconciler.balance.cli.spark_job import bucket_of_lake, days_of_lake, spark_job
 from reconciler.command.exits import Exit
 from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.terminal import tell, write
@@ -45,10 +45,8 @@ LAKE_HELP = (
 )  # fmt: skip
 @click.argument("more", metavar="", nargs=-1)
 @option("--lake", metavar="DIR", help=LAKE_HELP)
-@option(
-    "--days", type=click.IntRange(1, 3660), default=MOST_DAYS, show_default=True, show_envvar=True, help=DAYS_HELP
-)  # fmt: skip
-@option("--out", metavar="DIR", help="Folder, URI or table to write; an older result goes. Needed, but with --lake.")
+@days_of_lake
+@option("--out", metavar="DIR", help="Folder, URI or table to write; an older result goes. Needed without --lake.")
 @fail_on(FAIL_ON_HELP)
 @spark_job("Length of the time buckets whose rates are compared.")
 def command(
@@ -83,9 +81,7 @@ def _of_lake(asked: Asked, job: "SparkJob", lake: str, *, days: int, out: str | 
     from reconciler.balance.render.as_lake_report import lake_report_lines
     from reconciler.balance.workflow.lake import update_lake
 
-    brought, loads = update_lake(
-        asked.inputs, job, lake, days=days, out=out, bucket_seconds=job.bucket_seconds if is_bucket_given() else None
-    )
+    brought, loads = update_lake(asked.inputs, job, lake, days=days, out=out, bucket_seconds=bucket_of_lake(job))
     tell("\n".join(lake_report_lines(brought, lake)))
     if loads is not None and out is not None:
         return _told(asked, job, loads, out, gates)

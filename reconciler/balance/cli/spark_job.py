@@ -16,6 +16,7 @@ from reconciler.command.verbs import option
 
 if TYPE_CHECKING:
     from reconciler.balance.spark.work import Work
+    from reconciler.balance.workflow.loads import SparkJob
 
 Result = TypeVar("Result")
 MEASURES = ("bytes_in", "bytes_out", "messages_in", "size_bytes", "end_offset")
@@ -25,13 +26,20 @@ MEASURE_HELP = (
 )
 MASTER_HELP = "Spark master, or sc://HOST:PORT of a Spark Connect server [default: spark-submit's, else local[*]]."
 CONF_HELP = "Setting of Spark, beside ours; those that figures depend on are refused."
-DAYS_HELP = "With --lake: of its last so many days."
-MOST_DAYS = 31
+days_of_lake = option(
+    "--days",
+    type=click.IntRange(1, 3660),
+    default=31,
+    show_default=True,
+    show_envvar=True,
+    help="With --lake: how many of its last days count.",
+)
 
 
-def is_bucket_given() -> bool:
-    """Return whether --bucket was named; a lake has its own length."""
-    return click.get_current_context().get_parameter_source("bucket") is not ParameterSource.DEFAULT
+def bucket_of_lake(job: "SparkJob") -> int | None:
+    """Return the seconds that --bucket names; None without it, since a lake has its own length."""
+    is_named = click.get_current_context().get_parameter_source("bucket") is not ParameterSource.DEFAULT
+    return job.bucket_seconds if is_named else None
 
 
 class Measure(click.ParamType[str]):

@@ -1,8 +1,8 @@
 """Keeps what a lake has taken and made, as lines of JSON, and says which of its days have to be made anew.
 
 A day of silver and gold is a pure function of the files whose samples lie in it, or in the last hours of the day
-before. What it was made from is kept as a fingerprint of these files: where the fingerprint is another one, or none,
-the day is to be made. So a run that dies leaves nothing to put right but days, which the next one finds by themselves.
+before. The ledger keeps a fingerprint of the files that each day was made from. A day with another fingerprint, or
+with none, has to be made. So the next run finds by itself which days a killed run left undone.
 """
 
 import fcntl
@@ -23,13 +23,13 @@ from reconciler.model.problem import ReconcilerError
 
 LEDGER = "_ledger"
 NOT_A_LAKE, IN_USE, OTHER_BUCKET = "KR295", "KR296", "KR297"
-# Another number makes all days anew: it stands for what silver and gold are, and how they follow from bronze.
+# Raise it where silver or gold change, or how they are made of bronze: all days are made anew then.
 _FORM = 1
 _TABLES = ("bronze", "silver", "gold")
 
 
 class Day(NamedTuple):
-    """One day (UTC) of one cluster; what has no day, because it has no time or no cluster, has null for it."""
+    """One day (UTC) of one cluster; both are null for samples without a time or a cluster."""
 
     cluster: str | None
     date: str | None
@@ -43,31 +43,31 @@ class Day(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, str, bool, str]:
-        """What days are sorted by: null first."""
+        """Key to sort days by: null first."""
         return self.cluster is not None, self.cluster or "", self.date is not None, self.date or ""
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A file at a moment: it has changed if one of these is another."""
+    """What a file looks like at a moment; it has changed where one of these has."""
 
     size: int
     modified: int
     """In microseconds since 1970."""
     named: str | None = None
-    """The cluster that was named for samples which name none; None where the file names its clusters."""
+    """The cluster that was named for samples which name none, empty without one; None: the file names its clusters."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakenFile:
-    """A file of samples that bronze has."""
+    """A file whose samples are in bronze."""
 
     path: str
     version: Version
     taking: int
     """The number of the run that took it, which is the name of its folder in bronze."""
     source: str
-    """What its rows in bronze name as their source; files that only together make samples share one."""
+    """The source that its rows in bronze name; files that make samples only together share one."""
     days: tuple[Day, ...] = ()
     """The days that its samples lie in."""
     evenings: tuple[Day, ...] = ()
@@ -79,7 +79,7 @@ class Ledger:
     """What a lake has taken and made."""
 
     number: int = 0
-    """How often the ledger was written: the highest is the one that counts."""
+    """How often the ledger was written; of two ledgers the one with the higher number counts."""
     takings: int = 0
     """How many runs took files."""
     bucket_seconds: int | None = None
@@ -89,11 +89,11 @@ class Ledger:
     replaced: frozenset[tuple[int, str]] = frozenset()
     """Takings and sources whose rows no longer count: their file was taken anew."""
     made: Mapping[Day, str] = field(default_factory=dict)
-    """The days that silver and gold have whole, and the fingerprint of what each was made from."""
+    """The days that are whole in silver and gold, and the fingerprint of what each was made from."""
 
     @cached_property
     def wanted(self) -> Mapping[Day, str]:
-        """Every day that has samples, and the fingerprint of what it is to be made from."""
+        """Every day that has samples, and the fingerprint of the files that it has to be made from."""
         of_day: defaultdict[Day, list[str]] = defaultdict(list)
         of_evening: defaultdict[Day, list[str]] = defaultdict(list)
         for path in sorted(self.files):
@@ -119,16 +119,16 @@ class Ledger:
 
     @property
     def gone(self) -> tuple[Day, ...]:
-        """The days that were made, and of which no sample is left."""
+        """The days that were made, and have no samples any more."""
         return tuple(sorted(self.made.keys() - self.wanted.keys(), key=lambda day: day.order))
 
     def has(self, path: str, size: int, modified: int, named: str | None) -> bool:
-        """Return whether the file was taken as it is."""
+        """Return whether the file was taken, and has not changed since; `named` as in Version."""
         file = self.files.get(path)
         return file is not None and file.version in {Version(size, modified), Version(size, modified, named)}
 
     def beside(self, paths: Iterable[str]) -> frozenset[str]:
-        """Return the paths of all files that make samples together with one of these, which are to be taken anew."""
+        """Return the paths of all files that make samples only together with one of these, and of these themselves."""
         gone = {(self.files[path].taking, self.files[path].source) for path in paths if path in self.files}
         return frozenset(path for path, file in self.files.items() if (file.taking, file.source) in gone)
 
@@ -139,7 +139,8 @@ class Ledger:
         replaced = {(self.files[path].taking, self.files[path].source) for path in left}
         kept = {path: file for path, file in self.files.items() if path not in left}
         new = replace(self, takings=self.takings + 1, files=kept | taken, replaced=self.replaced | replaced)
-        # What a run that dies has begun to write over is due, even if the files should be again what they were.
+        # A run may die after it has begun to write over a day. So the day is due, even where its files are later
+        # again what they were.
         wanted = new.wanted
         return replace(new, made={day: each for day, each in self.made.items() if wanted.get(day, each) == each})
 
@@ -198,7 +199,7 @@ def _file_of(path: str, version: Any, taking: int, source: str, *days: Any) -> T
 
 
 def refuse_no_lake(folder: Path) -> None:
-    """Raise ReconcilerError where that is a file, or a folder that holds things of others."""
+    """Raise ReconcilerError where that is a file, or a folder that holds anything but a lake."""
     if folder.exists() and not folder.is_dir():
         raise ReconcilerError(f"{folder}: is a file; name the folder of a lake, or a new one", code=NOT_A_LAKE)
     if folder.is_dir() and not (folder / LEDGER).is_dir():
@@ -210,20 +211,21 @@ def refuse_no_lake(folder: Path) -> None:
 
 @contextmanager
 def lake_lock(folder: Path) -> Iterator[None]:
-    """Hold the lake against other runs on this machine; the system frees it when the run ends, however that is.
+    """Keep other runs on this machine from the lake; the system frees the lock when the run ends, even by a kill.
 
-    What Spark left of a run that was killed, beside the tables' days, is removed first.
+    Temporary files that Spark left of a killed run are removed first.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / "_lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = f"{folder}: another run is at work on this lake; start again when it has ended"
+            raise ReconcilerError(message, code=IN_USE) from None
         for table in ("silver", "gold/loads", "gold/report"):
             for left in (*(folder / table).glob(".spark-staging-*"), folder / table / "_temporary"):
                 shutil.rmtree(left, ignore_errors=True)
         yield
-    except BlockingIOError:
-        message = f"{folder}: another run is at work on this lake; start again when it has ended"
-        raise ReconcilerError(message, code=IN_USE) from None
     finally:
         os.close(descriptor)

@@ -244,9 +244,8 @@ def _balance_of_lake(
         headroom=task.headroom,
         beside=Beside() if task.beside is not None else None,
     ) as balance:
-        if balance.told is not None:
-            told = replace(balance.told, defects={**balance.told.defects, **marked})
-            yield replace(balance, told=told)
+        told = balance.told and replace(balance.told, defects={**balance.told.defects, **marked})
+        yield replace(balance, told=told)
 
 
 @contextmanager

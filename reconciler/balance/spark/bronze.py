@@ -2,10 +2,10 @@
 
     DIR/bronze/taken=000012/cluster=prod-eu/date=2026-11-21/part-….parquet
 
-One folder for each run that took files, by its number: a run that died is followed by one of the same number, which
-writes that folder anew. Nothing else is ever written over: a file that changed is taken again by a later run, and the
-rows of its older version are left out by what the ledger says. Samples without a time or a cluster, and those from the
-future, have no date.
+Each run that takes files has a folder, named by its number. After a run that died, the next one has the same number
+and writes that folder anew. Nothing else is ever written over: a later run takes a changed file again, and the ledger
+says that the rows of its older version no longer count. Samples without a time or a cluster, and those from the future,
+have no date.
 """
 
 from collections import defaultdict
@@ -28,11 +28,11 @@ from reconciler.balance.spark.uri_results import by_name
 
 # How far a day looks back into the one before, so that its first rates from growth are known.
 LOOK_BACK_SECONDS = 7200
-# Of more files than this the rows of a day are brought together: each task would write a file a day.
+# Above so many files a shuffle brings the rows of each day together; else each task would write a file for each day.
 _FEW_FILES = 64
 _NO_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 _DEFECTS, _SOURCE = "defects", "source"
-_OF_DAY = ("cluster", "date")
+OF_DAY = ("cluster", "date")
 BRONZE = StructType(
     [
         *(field for field in SAMPLES.fields if field.name != "cluster"),
@@ -54,15 +54,15 @@ def take(
 ) -> Found:
     """Write the samples of these files into the folder of that taking; return which days each source has.
 
-    `cluster` names what names no cluster. What is later than `now` is from the future.
+    `cluster` is that of samples that name none. Samples later than `now` are from the future.
     """
     folder = f"{bronze}/{_taken(number)}"
     rows = _together(spark, files, cluster).transform(_with_day, now)
     if len(files) > _FEW_FILES:
-        by_day = rows.repartition(*_OF_DAY)
-        rows = by_day.sortWithinPartitions(*_OF_DAY, _SOURCE, "ts", "topic", "partition")
-    rows.write.partitionBy(*_OF_DAY).parquet(folder, mode="overwrite", compression="zstd")
-    seen = spark.read.schema(BRONZE).parquet(by_name(folder)).groupBy(_SOURCE, *_OF_DAY)
+        by_day = rows.repartition(*OF_DAY)
+        rows = by_day.sortWithinPartitions(*OF_DAY, _SOURCE, "ts", "topic", "partition")
+    rows.write.partitionBy(*OF_DAY).parquet(folder, mode="overwrite", compression="zstd")
+    seen = spark.read.schema(BRONZE).parquet(by_name(folder)).groupBy(_SOURCE, *OF_DAY)
     found: defaultdict[str, dict[Day, bool]] = defaultdict(dict)
     for row in seen.agg(F.coalesce(F.bool_or(is_evening()), F.lit(col=False)).alias("is_evening")).collect():
         found[row[_SOURCE]][Day(row["cluster"], row["date"])] = row["is_evening"]
@@ -83,9 +83,9 @@ def is_evening() -> Column:
 
 
 def bronze_of(spark: SparkSession, bronze: str, ledger: Ledger, days: Iterable[Day]) -> DataFrame:
-    """Return the samples of these days that count, and of the days before those of the evening too.
+    """Return the samples of these days whose files still count, and those of the evening before each day.
 
-    Columns: those of SAMPLES, `written_at`, `marks` and `date`. A day before may come whole.
+    Columns: those of SAMPLES, `written_at`, `marks` and `date`. The day before may come whole.
     """
     folders = set()
     for day in days:
@@ -107,7 +107,7 @@ def folder_of(day: Day) -> str:
     """Return the folder of a day's rows below that of their table, as Spark names it."""
     return "/".join(
         f"{name}={_NO_FOLDER if value is None else escaped(value)}"
-        for name, value in zip(_OF_DAY, (day.cluster, day.date), strict=True)
+        for name, value in zip(OF_DAY, (day.cluster, day.date), strict=True)
     )
 
 
@@ -132,7 +132,7 @@ def _is_of(replaced: tuple[int, str]) -> Column:
 
 
 def _together(spark: SparkSession, files: Sequence[SampleFile], cluster: str | None) -> DataFrame:
-    """Return the samples of all files with their source; other clusters than the named one are there too."""
+    """Return the samples of all files and all clusters, with their source; `cluster` is that of samples without one."""
     # Snapshots and exports name a cluster only where none is named to them.
     alike = {
         "tables": ([file for file in files if file.kind in _BY_ROWS - {Kind.SNAPSHOT}], None),

@@ -15,17 +15,24 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.spark.growth import GROWTH, significant, slope
 from reconciler.balance.spark.load import buckets_of
-from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MOST_PER_SECOND, hour_of_week, is_kept
+from reconciler.balance.spark.normalise import (
+    GROUP,
+    MARKED,
+    MARKS,
+    MICROS,
+    MILLI,
+    MOST_PER_SECOND,
+    P95,
+    hour_of_week,
+    is_kept,
+)
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, PLACE, at_every_level
 
-# Rates are summed as whole thousandths of a byte a second: sums of doubles would depend on the order of rows.
-MILLI = 1000
 RULES = tuple(rule.value for rule in MARKED)
 _SUMMED = ("bytes_in", "bytes_out", GROWTH)
 _WAYS = ("in", "out")
 _AVERAGES = tuple(f"average_{way}" for way in _WAYS)
 STRAYS = "strays"  # samples that count but for their partition, which no cluster has
-P95 = 0.95
 # A topic's partitions are carried so many at a time: one bit each in a whole number.
 _PART = 64
 # Replicas seen with what comes in, and leaders with what goes out, share one whole number.
@@ -142,7 +149,6 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
     """
     each = rows.transform(_on_carriers, carried, "left")
     sent = _sent(F.col("bytes_in"), F.col("bytes_out"))
-    itself = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
     seen = F.when(F.col("bytes_in").isNotNull(), F.col("weight")).otherwise(0)
     seen += F.when(sent.isNotNull(), F.lit(1 << _SEEN["out"])).otherwise(0)
     is_told = F.coalesce("is_total", F.lit(col=True))
@@ -151,7 +157,7 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
         F.sum(F.col("bytes_in") * F.col("weight")).alias("bytes_in"),
         F.sum(sent).alias("bytes_out"),
         F.sum(seen).alias("seen"),
-        F.sum(F.when(F.col("is_total"), itself)).alias("total"),
+        F.sum(F.when(F.col("is_total"), _in_and_out())).alias("total"),
         F.count_if(is_told).alias("rows"),
         F.bit_or(F.when(F.col("is_total") & F.col("is_whole"), bit)).alias("partitions"),
         F.min(F.when(F.col("is_total"), F.col("written_at"))).alias("oldest"),
@@ -183,12 +189,11 @@ def with_fills(sums: DataFrame, fills: DataFrame, averages: DataFrame, carried: 
     """
     bytes_in, bytes_out = (F.coalesce(name, f"known_{name}") for name in ("bytes_in", "bytes_out"))
     is_new = F.col("bytes_out").isNotNull() | (F.col("bytes_in").isNotNull() & (F.col("followers") > 0))
-    itself = F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
     filled = fills.where(F.col("bucket").isNotNull()).transform(_on_carriers, carried, "inner")
     made = filled.groupBy("carrier", "bucket").agg(
         F.sum(F.col("bytes_in") * F.col("weight")).alias("bytes_in"),
         F.sum(F.when(is_new, _sent(bytes_in, bytes_out))).alias("bytes_out"),
-        F.sum(F.when(F.col("is_total"), itself)).alias("total"),
+        F.sum(F.when(F.col("is_total"), _in_and_out())).alias("total"),
     )
     on_average = averages.transform(_on_carriers, carried, "inner").groupBy("carrier")
     means = on_average.agg(
@@ -197,6 +202,11 @@ def with_fills(sums: DataFrame, fills: DataFrame, averages: DataFrame, carried: 
     )
     together = made.unionByName(means, allowMissingColumns=True)
     return sums.unionByName(together, allowMissingColumns=True)
+
+
+def _in_and_out() -> Column:
+    """Return what comes in and goes out of the partition itself; what is unknown counts nothing."""
+    return F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
 
 
 def _sent(bytes_in: Column, bytes_out: Column) -> Column:
@@ -275,21 +285,23 @@ def hours_of_week(by_bucket: DataFrame, known: DataFrame, share: float, most: in
     is_broker = (F.col("level") == Level.BROKER.value) & (F.col("side") == BEFORE)
     brokers = F.broadcast(known.where(is_broker).select("key", "broker").distinct())
     hour = hour_of_week(F.col("bucket")).alias("hour")
-    ways = ("in", "out")
     carried = by_bucket.where(F.col("bucket").isNotNull()).join(brokers, on="key", how="inner")
-    each = carried.groupBy("cluster", "broker", hour).agg(*(F.max(f"bytes_{way}").alias(way) for way in ways))
+    each = carried.groupBy("cluster", "broker", hour).agg(*(F.max(f"bytes_{way}").alias(way) for way in _WAYS))
     of_broker = Window.partitionBy("cluster", "broker")
-    limits = [F.max(way).over(of_broker) if most is None else F.lit(most * MILLI) for way in ways]
+    limits = [F.max(way).over(of_broker) if most is None else F.lit(most * MILLI) for way in _WAYS]
     room = [
-        F.floor((F.floor(limit * F.lit(share)) - F.col(way)) / MILLI) for limit, way in zip(limits, ways, strict=True)
+        F.floor((F.floor(limit * F.lit(share)) - F.col(way)) / MILLI) for limit, way in zip(limits, _WAYS, strict=True)
     ]
     # Of brokers that carry as much, the one with the lowest id.
-    first = [F.when(F.col(way).isNotNull(), F.struct(way, (-F.col("broker")).alias("turned"))) for way in ways]
+    first = [F.when(F.col(way).isNotNull(), F.struct(way, (-F.col("broker")).alias("turned"))) for way in _WAYS]
     told = each.select(
-        "cluster", "hour", *(one.alias(way) for one, way in zip(first, ways, strict=True)), F.least(*room).alias("room")
+        "cluster",
+        "hour",
+        *(one.alias(way) for one, way in zip(first, _WAYS, strict=True)),
+        F.least(*room).alias("room"),
     )
     return told.groupBy("cluster", "hour").agg(
-        *(F.max(way).alias(f"busiest_{way}") for way in ways),
+        *(F.max(way).alias(f"busiest_{way}") for way in _WAYS),
         F.when(F.min("room") < 0, F.lit(0)).otherwise(F.min("room")).alias("room"),
     )
 

@@ -26,9 +26,8 @@ from reconciler.balance.model.balance_report import (
 )
 from reconciler.balance.model.disk_forecast import ENOUGH_DAYS, SIZES_AFTER
 from reconciler.balance.model.history import History
-from reconciler.balance.spark.buckets import MILLI
 from reconciler.balance.spark.forecast import has_history
-from reconciler.balance.spark.normalise import MICROS, MICROS_PER_DAY
+from reconciler.balance.spark.normalise import MICROS, MICROS_PER_DAY, MILLI
 from reconciler.balance.spark.replica_load import AFTER, BEFORE, KEYS, MOVED, NO_BROKER, NO_TEXT, PLACE
 from reconciler.balance.spark.soundness import Told
 from reconciler.model.evenness import Evenness

@@ -9,9 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.model.disk_forecast import SIZES_AFTER
-from reconciler.balance.spark.buckets import MILLI
 from reconciler.balance.spark.growth import significant, whole_growth
-from reconciler.balance.spark.normalise import MOST_PER_SECOND
+from reconciler.balance.spark.normalise import MILLI, MOST_PER_SECOND
 from reconciler.balance.spark.replica_load import BEFORE, IN_RACK, KEYS, PARTITION, PLACE, at_every_level
 
 RATES = tuple(f"{way}_{what}" for way in ("in", "out") for what in ("average", "p95", "maximum", "peak"))

@@ -3,11 +3,10 @@
     DIR/gold/loads/cluster=prod-eu/date=2026-11-21/part-….parquet    a row a partition, sorted by topic and partition
     DIR/gold/report/cluster=prod-eu/date=2026-11-21/part-….parquet   one row: each rule's count, coverage
 
-The definitions are those of `load`, asked of the rows of silver: within a day, which is taken for a cluster of its own,
-or over all days of a window.
+The definitions are those of `load`, applied to the rows of silver: to each day as a cluster of its own, or to all days
+of a window.
 """
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from pyspark import StorageLevel
@@ -20,7 +19,7 @@ from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.load import HASH, Measured, measured, partitions_of_buckets
 from reconciler.balance.spark.normalise import GROUP, MARKED, MICROS
 from reconciler.balance.spark.schemas import KEYS, LOADS
-from reconciler.balance.spark.silver import SILVER, read_days, with_day, with_day_as_cluster, write_days
+from reconciler.balance.spark.silver import read_days, with_day, with_day_as_cluster, write_days
 
 _RULES = {rule: rule.name.lower() for rule in Rule}
 _MOMENTS = ("first_bucket", "last_bucket", "busiest_bucket")
@@ -49,23 +48,23 @@ LOADS_OF_DAY = StructType(
 
 def make_gold(silver: DataFrame, loads: str, report: str, bucket_seconds: int) -> None:
     """Write the gold of all days that these rows of silver are of."""
-    partitions = partitions_of_rows(silver.transform(with_day_as_cluster)).persist(StorageLevel.DISK_ONLY)
-    result = measured(partitions, bucket_seconds)
+    result = loads_of_rows(silver.transform(with_day_as_cluster), bucket_seconds)
     try:
         write_days(result.loads.transform(with_day).select(*LOADS_OF_DAY.fieldNames()), loads, ("topic", "partition"))
         write_days(result.found.transform(_report), report, ("partitions",))
     finally:
-        for table in (partitions, result.clusters, *result.kept):
+        for table in result.kept:
             table.unpersist()
 
 
-def loads_of_rows(silver: DataFrame, bucket_seconds: int) -> tuple[Measured, DataFrame]:
-    """Return the loads over all these rows of silver, and the table that they are read from, kept on disk."""
-    partitions = partitions_of_rows(silver.where(F.col("samples") > 0)).persist(StorageLevel.DISK_ONLY)
-    return measured(partitions, bucket_seconds), partitions
+def loads_of_rows(silver: DataFrame, bucket_seconds: int) -> Measured:
+    """Return the loads over all these rows of silver; the partitions that they are made of are among what is kept."""
+    partitions = _partitions(silver).persist(StorageLevel.DISK_ONLY)
+    result = measured(partitions, bucket_seconds)
+    return result._replace(kept=(partitions, *result.kept))
 
 
-def partitions_of_rows(silver: DataFrame) -> DataFrame:
+def _partitions(silver: DataFrame) -> DataFrame:
     """Return rows of silver as the rows of `load.PARTITIONS`."""
     columns = {
         HASH: F.xxhash64(*KEYS),
@@ -88,27 +87,17 @@ def defects_of(spark: SparkSession, report: str, days: Sequence[Day]) -> Mapping
     """Return how many samples of these days broke each rule, by cluster."""
     counts = read_days(spark, report, days, REPORT)
     sums = counts.groupBy("cluster").agg(*(F.sum(_RULES[rule]).alias(_RULES[rule]) for rule in MARKED)).collect()
-    found: defaultdict[str | None, dict[Rule, int]] = defaultdict(dict)
-    for row in sums:
-        found[row["cluster"]] = {rule: row[_RULES[rule]] or 0 for rule in MARKED}
-    return found
-
-
-def silver_rows(spark: SparkSession, silver: str, days: Sequence[Day]) -> DataFrame:
-    """Return the rows of silver of these days."""
-    return read_days(spark, silver, days, SILVER)
+    return {row["cluster"]: {rule: row[_RULES[rule]] or 0 for rule in MARKED} for row in sums}
 
 
 def _report(found: DataFrame) -> DataFrame:
-    counts = {name: F.coalesce(F.col(rule.value), F.lit(0)) for rule, name in _RULES.items()}
-    moments = {name: F.timestamp_micros(name) for name in _MOMENTS}
-    step = F.floor(F.col("step") / MICROS).alias("step_seconds")
-    return found.select(
+    told = found.select(
         "cluster",
         "partitions",
         F.coalesce("samples", F.lit(0)).alias("samples"),
-        *(each.alias(name) for name, each in moments.items()),
-        step,
+        *(F.timestamp_micros(name).alias(name) for name in _MOMENTS),
+        F.floor(F.col("step") / MICROS).alias("step_seconds"),
         "coverage",
-        *(each.alias(name) for name, each in counts.items()),
-    ).transform(lambda each: with_day(each).select(*REPORT.fieldNames()))
+        *(F.coalesce(F.col(rule.value), F.lit(0)).alias(name) for rule, name in _RULES.items()),
+    )
+    return told.transform(with_day).select(*REPORT.fieldNames())

@@ -9,8 +9,8 @@ leaders brought that another broker had before.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from reconciler.balance.spark.buckets import MILLI
 from reconciler.balance.spark.history import HOUR
+from reconciler.balance.spark.normalise import MILLI
 from reconciler.balance.spark.replica_load import NO_BROKER, NO_TEXT, PARTITION
 
 MOST_CAUSES, MOST_BROKERS = 10, 3

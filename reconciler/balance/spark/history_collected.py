@@ -22,12 +22,11 @@ from reconciler.balance.model.history import (
     Slowness,
     Step,
 )
-from reconciler.balance.spark.buckets import MILLI
 from reconciler.balance.spark.history import HOUR, HOURS_A_DAY, Times
 from reconciler.balance.spark.history_changes import MOST_CAUSES
 from reconciler.balance.spark.history_job import HistoryTables
 from reconciler.balance.spark.history_slow import MOST_SCORE
-from reconciler.balance.spark.normalise import MICROS
+from reconciler.balance.spark.normalise import MICROS, MILLI
 from reconciler.balance.spark.replica_load import NO_BROKER
 from reconciler.model.evenness import Evenness
 

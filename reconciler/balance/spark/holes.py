@@ -8,10 +8,10 @@ partition has elsewhere is estimated in each bucket in which the cluster has it.
     filledByTopic   the mean of its topic's others in that very bucket, where a tenth was seen of it
     notFilled       less was seen, or there are no such others: nothing is made up
 
-Partitions rise and fall together, so the first two go by what the others do: times what the topic's others carried in
-that bucket over what the same ones carry in that hour, or at their percentile. Others speak for a topic where their
-percentiles are a quarter of all of it; else those of the cluster do, and without these the estimate stands as it is. No
-estimate is above a terabyte a second.
+Partitions rise and fall together, so the first two are multiplied by a factor: what the topic's others carried in that
+bucket, divided by what the same ones carry in that hour, or by their percentiles. The factor is that of the topic where
+the percentiles of these others are a quarter of the topic's; else it is that of the cluster, by the same test; else
+there is none. No estimate is above a terabyte a second.
 
 Rates are whole thousandths of a byte a second, and so are estimates: neither the order of rows nor the number of
 workers shows. What is done is linear in the number of samples: at most nine buckets are filled for each that was seen.
@@ -23,15 +23,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.model.load_report import FILLED, Rule
-from reconciler.balance.spark.normalise import MOST_PER_SECOND, hour_of_week
+from reconciler.balance.spark.normalise import MILLI, MOST_PER_SECOND, P95, hour_of_week
 from reconciler.balance.spark.schemas import KEYS
 
 SERIES = (*KEYS, "rate")
 RUNG = "rung"
-# One in so many has to be there: of an hour's buckets, of all for the percentile and for anything, of what is carried.
+# One in so many has to be there: of an hour's buckets; of all buckets for the percentile; of all buckets for any fill;
+# of the percentiles of a topic or cluster for its factor.
 _OF_HOUR, _OWN, _LEAST, _OTHERS = 2, 4, 10, 4
-_P95 = 0.95
-_MOST = int(MOST_PER_SECOND) * 1000
+_MOST = int(MOST_PER_SECOND) * MILLI
 _OF_TOPIC, _OF_CLUSTER = ("cluster", "topic", "rate"), ("cluster", "rate")
 
 
@@ -54,7 +54,7 @@ def series_of(rows: DataFrame, rates: Sequence[str]) -> DataFrame:
 def with_p95(series: DataFrame) -> DataFrame:
     """Add the 95th percentile of the points, in whole thousandths, interpolated linearly between the closest ranks."""
     ascending = F.sort_array("points.value")
-    rank = (F.size("points") - 1) * F.lit(_P95)
+    rank = (F.size("points") - 1) * F.lit(P95)
     below, above = F.floor(rank), F.ceil(rank)
     low, high = (F.get(ascending, place.cast("int")) for place in (below, above))
     return series.withColumn("p95", _whole(low + (rank - below) * (high - low)))
@@ -69,9 +69,9 @@ def points_of(series: DataFrame) -> DataFrame:
 def fills_of(series: DataFrame, rates: Sequence[str]) -> DataFrame:
     """Return one row for each partition and bucket in which a rate of it is missing, one for all that are not filled.
 
-    Columns: KEYS, bucket (null for those that are not filled because too little was seen), the rates in thousandths
-    (null where known or not filled), `rung`: the place in FILLED of what the least certain of its estimates was made
-    by, `times`: how many buckets the row stands for.
+    Columns: KEYS, bucket (null in the row of all buckets that are not filled because too little was seen), the rates in
+    thousandths (null where known or not filled), `rung`: the place in FILLED of its least certain estimate, `times`:
+    how many buckets the row stands for.
     """
     of_rate = [F.max(F.when(F.col("rate") == rate, F.col("value"))).alias(rate) for rate in rates]
     rung = F.max(RUNG).alias(RUNG), F.max("times").alias("times")
@@ -87,7 +87,7 @@ def averages_of(series: DataFrame, rates: Sequence[str]) -> DataFrame:
 
 
 def with_known(fills: DataFrame, series: DataFrame, rates: Sequence[str]) -> DataFrame:
-    """Return the fills with those rates that are known where others are filled, as `known_` and their names."""
+    """Return the fills with `known_` columns: the rates that are known in a bucket in which another one is filled."""
     # Whether rates of a partition are known in different buckets: hardly ever, and then of few partitions.
     form = F.xxhash64(F.sort_array("points.bucket"))
     apart = series.groupBy(*KEYS).agg(F.min(form).alias("one"), F.max(form).alias("other")).where("one <> other")
@@ -179,7 +179,7 @@ def _sums(points: DataFrame, hours: DataFrame) -> DataFrame:
 def _factors(sums: DataFrame, telling: DataFrame, keys: Sequence[str]) -> DataFrame:
     """Return how much more than usually was carried in each bucket: keys, bucket, hour_factor, p95_factor, mean.
 
-    A factor is null where those who were seen carry too little to speak for all. `mean` is that of a partition.
+    A factor is null where those that were seen carry too small a part of all. `mean` is that of a partition.
     """
     names = ("in_hour", "by_hour", "p95_in_hour", "carried", "p95", "partitions")
     together = (

@@ -1,9 +1,9 @@
-"""Brings a lake up to date: takes what it has not taken, makes the days that this changes; reads a window of its days.
+"""Brings a lake up to date: takes new files, and makes the days that these change. Reads the last days of a lake.
 
     ledger -> bronze, of new files -> ledger -> silver, gold, of days that were made from other samples -> ledger
 
-What each step leaves is whole before the next one begins, and says what is left to do. A run that dies anywhere is
-followed by one that takes and makes what is missing, and ends where an undisturbed run ends.
+Each step ends with a whole result, from which the next run sees what is left to do. After a run that died anywhere,
+the next one takes and makes what is missing, and ends where an undisturbed run ends.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,13 +39,12 @@ from reconciler.balance.spark.gold import (
     defects_of,
     loads_of_rows,
     make_gold,
-    silver_rows,
 )
 from reconciler.balance.spark.loads_job import cluster_samples
 from reconciler.balance.spark.new_files import Find, new_files, sources_of
 from reconciler.balance.spark.normalise import MARKED
 from reconciler.balance.spark.session import as_hadoop, spark_errors
-from reconciler.balance.spark.silver import SILVER, empty_day, silver_of, write_days
+from reconciler.balance.spark.silver import SILVER, empty_day, read_days, silver_of, write_days
 from reconciler.balance.spark.spellings import in_spark
 from reconciler.balance.spark.tables import replaced
 from reconciler.balance.spark.uri_results import by_name
@@ -65,11 +64,11 @@ class LakeTask:
     place: str
     """The absolute path of a folder, or the URI of one."""
     now: datetime
-    """What is later than this, when it is taken, is from the future and never counts."""
+    """Samples that are later than this when they are taken are from the future, and never count."""
     bucket_seconds: int | None = None
     """None: as the lake has it, a minute in a new one."""
     cluster: str | None = None
-    """Names what names no cluster."""
+    """The cluster of samples that name none."""
     find: Find | None = None
     """None: nothing is taken."""
 
@@ -84,7 +83,7 @@ class Window:
 
     def rows(self, spark: SparkSession) -> DataFrame:
         """Return the rows of silver of these days that count."""
-        return silver_rows(spark, _table(self.place, "silver"), self.days).where(F.col("samples") > 0)
+        return read_days(spark, _table(self.place, "silver"), self.days, SILVER).where(F.col("samples") > 0)
 
     def defects(self, spark: SparkSession) -> Mapping[str | None, Mapping[Rule, int]]:
         """Return how many samples of these days broke each rule, by cluster."""
@@ -93,7 +92,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class DaysOfLake:
-    """The last so many days of a lake, to be read."""
+    """Which of the last days of a lake to read."""
 
     lake: LakeTask
     count: int
@@ -101,7 +100,7 @@ class DaysOfLake:
     """The cluster whose days are read; None: all."""
 
     def window(self, spark: SparkSession) -> Window:
-        """Return the days, once those are made that an earlier run left undone."""
+        """Make the days that an earlier run left undone, and return the window."""
         ledger, _ = update(spark, self.lake)
         return window_of(ledger, self.lake.place, self.only, self.count)
 
@@ -120,11 +119,12 @@ def update(spark: SparkSession, task: LakeTask) -> tuple[Ledger, LakeReport]:
 
 
 def window_of(ledger: Ledger, place: str, cluster: str | None, days: int) -> Window:
-    """Return the last so many days, up to the last one there is, of that cluster, or of all; KR298 where none is."""
+    """Return the last days of that cluster, or of all: so many, up to the last one there is. KR298 where none is."""
     found = [day for day in ledger.made if day.date is not None and cluster in {None, day.cluster}]
     if not found:
         of = "" if cluster is None else f" of {cluster}"
-        raise ReconcilerError(f"the lake has no day{of}, so there are no loads: name samples to take", code=NO_DAYS)
+        message = f"the lake has no day{of}, so there are no loads: take samples with loads --samples"
+        raise ReconcilerError(message, code=NO_DAYS)
     last = max(day.date or "" for day in found)
     first = (date.fromisoformat(last) - timedelta(days=days - 1)).isoformat()
     chosen = sorted((day for day in found if (day.date or "") >= first), key=lambda day: day.order)
@@ -136,12 +136,12 @@ def loads_of_window(
 ) -> LoadReport:
     """Write the loads over these days, and beside them the report, as `loads_job.run_loads` does; return it."""
     with spark_errors(), replaced(spark, out, LOADS_REPORT) as result_at:
-        result, kept = loads_of_rows(window.rows(spark), window.bucket_seconds)
+        result = loads_of_rows(window.rows(spark), window.bucket_seconds)
         try:
             result_at.write(result.loads)
             found = [cluster_samples(row) for row in result.found.collect()]
         finally:
-            for table in (kept, result.clusters, *result.kept):
+            for table in result.kept:
                 table.unpersist()
         defects = window.defects(spark)
         clusters = tuple(_with_defects(one, defects.get(one.cluster, {})) for one in found)
@@ -167,7 +167,7 @@ def _held(task: LakeTask) -> AbstractContextManager[None]:
 
 
 def _no_lake(place: str) -> ReconcilerError:
-    return ReconcilerError(f"{place}: there is no lake yet: name samples to take", code=NO_DAYS)
+    return ReconcilerError(f"{place}: there is no lake yet: take samples with loads --samples", code=NO_DAYS)
 
 
 def _begun(spark: SparkSession, task: LakeTask) -> Ledger:
@@ -221,7 +221,7 @@ def _with_all_days(spark: SparkSession, place: str, ledger: Ledger) -> tuple[Led
     if pending:
         samples = bronze_of(spark, _table(place, "bronze"), ledger, pending)
         write_days(silver_of(samples, pending, bucket_seconds), silver, ("topic", "partition", "ts"))
-        make_gold(silver_rows(spark, silver, pending), loads, report, bucket_seconds)
+        make_gold(read_days(spark, silver, pending, SILVER), loads, report, bucket_seconds)
         for day in days_without_loads(spark, report, pending):
             empty_day(spark, loads, day, LOADS_OF_DAY)
     for day in gone:

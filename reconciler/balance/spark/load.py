@@ -21,30 +21,27 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spar
 
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.holes import fills_of, rung_counts, with_p95
-from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MICROS_PER_DAY, counts, is_kept
+from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MICROS_PER_DAY, MILLI, P95, counts, is_kept
 from reconciler.balance.spark.schemas import KEYS, LOADS, RATES
 from reconciler.balance.spark.spellings import all_of, settled
 
 HASH = "partition_hash"
-_P95 = 0.95
 FILLED_BACK = "filled_back"
 _UNKNOWN = -1.0  # in a list of rates, which holds no null: such a list is sorted as bare numbers
 _NEVER_MADE = ("bytes_out",)  # the rate that no growth tells
 _COUNTED = ("bytes_in", "bytes_out")
-_THOUSANDTHS = 1000  # of a byte a second
 MEDIAN_STEP = "percentile_disc(0.5) within group (order by step)"
 
 
 class Measured(NamedTuple):
     """`loads` is the result, in its order; `found` has one row for each cluster: what was seen and each rule's count.
 
-    Both read `clusters`, and what is `kept` where buckets were filled: these stay until they are unpersisted.
+    Both read the tables that are `kept`: these stay until they are unpersisted.
     """
 
     loads: DataFrame
     found: DataFrame
-    clusters: DataFrame
-    kept: tuple[DataFrame, ...] = ()
+    kept: tuple[DataFrame, ...]
 
 
 def each(rate: str) -> str:
@@ -77,7 +74,7 @@ def measured(partitions: DataFrame, bucket_seconds: int, known: DataFrame | None
     filled too.
     """
     clusters = _clusters(partitions, bucket_seconds).persist()
-    kept: tuple[DataFrame, ...] = (clusters,)
+    kept = [clusters]
     whole = partitions
     with_holes = _with_holes(partitions, clusters)
     if with_holes.limit(1).count():
@@ -86,10 +83,10 @@ def measured(partitions: DataFrame, bucket_seconds: int, known: DataFrame | None
         fills = settled(_fills(series))
         whole = _with_fills(partitions, fills)
         clusters = _clusters(whole, bucket_seconds).persist()
-        kept = (*kept, series, fills)
+        kept += [series, fills, clusters]
     placed = whole.join(F.broadcast(clusters), on="cluster", how="left").transform(_covered)
     loads = placed.where(F.col("seen") > 0).transform(_loads)
-    return Measured(loads, _found(placed, known), clusters, kept)
+    return Measured(loads, _found(placed, known), tuple(kept))
 
 
 def _with_holes(partitions: DataFrame, clusters: DataFrame) -> DataFrame:
@@ -117,7 +114,7 @@ def _series(partitions: DataFrame) -> DataFrame:
 def _fills(series: DataFrame) -> DataFrame:
     """Return one row for each partition that has fills: KEYS, FILLED_BACK, its rates there, how many by each rule."""
     is_filled = F.col("bucket").isNotNull()
-    rates = {rate: F.when(is_filled, F.coalesce(F.col(rate) / _THOUSANDTHS, F.lit(_UNKNOWN))) for rate in RATES}
+    rates = {rate: F.when(is_filled, F.coalesce(F.col(rate) / MILLI, F.lit(_UNKNOWN))) for rate in RATES}
     listed = [F.collect_list(value).alias(_filled(rate)) for rate, value in rates.items()]
     back = F.collect_list(-F.col("bucket")).alias(FILLED_BACK)
     return fills_of(series, RATES).groupBy(*KEYS).agg(back, *listed, *rung_counts())
@@ -206,7 +203,7 @@ def _percentile(rate: str) -> Column:
     # A list without nulls is sorted as bare numbers, and only in ascending order; the unknown come first.
     ascending = F.sort_array(each(rate))
     last = F.size(each(rate)) - 1
-    rank = (F.col(f"{rate}_known") - 1) * F.lit(_P95)
+    rank = (F.col(f"{rate}_known") - 1) * F.lit(P95)
     below, above = F.floor(rank), F.ceil(rank)
     first = last - (F.col(f"{rate}_known") - 1)
     low, high = (F.get(ascending, (first + found).cast("int")) for found in (below, above))
@@ -249,7 +246,7 @@ def _at(rate: str, place: str = "at") -> Column:
 
 def _thousandths(*rates: Column) -> Column:
     """Return the sum of those known, in whole thousandths; None where none is known."""
-    whole = [F.floor(F.coalesce(rate, F.lit(0.0)) * _THOUSANDTHS + F.lit(0.5)) for rate in rates]
+    whole = [F.floor(F.coalesce(rate, F.lit(0.0)) * MILLI + F.lit(0.5)) for rate in rates]
     return F.when(F.coalesce(*rates).isNotNull(), sum(whole[1:], whole[0]))
 
 

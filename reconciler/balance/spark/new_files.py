@@ -1,7 +1,7 @@
-"""Finds the files of samples that a lake has not taken as they are, at paths and at URIs.
+"""Finds the files of samples, at paths and at URIs, that are new to a lake or have changed since it took them.
 
-A file is known again by its size and the time of its last change: a path is asked here, a URI by Spark. A table has
-neither, and is refused.
+A lake knows a file again by its size and the time of its last change. Spark lists the files at a URI. A table has
+neither size nor time, and is refused.
 """
 
 import re
@@ -23,7 +23,7 @@ NOT_KNOWN = "KR299"
 _LOCAL = re.compile("^file:/+")
 
 Find = Callable[[Callable[[Path], bool]], Found]
-"""Returns the files of samples, but for those of which it is told that they are taken; of a URI the place."""
+"""Returns the files of samples, except those that its argument says are taken; for a URI the place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,25 +37,33 @@ class NewFiles:
 def new_files(spark: SparkSession, find: Find, ledger: Ledger, cluster: str | None) -> NewFiles:
     """Return the files that are new or have changed, and all that make samples together with one of these.
 
-    `cluster` is named for samples that name none: under another name they are others.
+    `cluster` is that of samples that name none; under another name their files are taken anew.
     """
-    first = _found(spark, find, lambda path, version: ledger.has(path, version.size, version.modified, cluster))
-    beside = ledger.beside(file.path for file in first.files)
-    found = first
-    if beside:
-        found = _found(
-            spark,
-            find,
-            lambda path, version: path not in beside and ledger.has(path, version.size, version.modified, cluster),
-        )
-    notes = [*found.notes]
-    notes += [
-        f"{file.path}: holds replicas, which a lake does not take; passed over"
-        for file in found.files
-        if file.has_replicas
+    named = cluster or ""
+    again: frozenset[str] = frozenset()
+
+    def is_taken(path: str, version: Version) -> bool:
+        return path not in again and ledger.has(path, version.size, version.modified, named)
+
+    found = _found(spark, find, is_taken)
+    again = ledger.beside(file.path for file in found.files)
+    # A file that makes its samples alone has only itself beside it.
+    if again - {file.path for file in found.files}:
+        found = _found(spark, find, is_taken)
+    notes = [
+        *found.notes,
+        *(
+            f"{file.path}: holds replicas, which a lake does not take; passed over"
+            for file in found.files
+            if file.has_replicas
+        ),
+        *(
+            f"{path}: was taken with a file that has changed, and is not among the samples: its own are left out"
+            for path in sorted(again - {file.path for file in found.files})
+        ),
     ]
     files = {
-        file: version if "cluster" in file.names else replace(version, named=cluster)
+        file: version if "cluster" in file.names else replace(version, named=named)
         for file, version in found.files.items()
         if not file.has_replicas
     }
@@ -107,9 +115,9 @@ def _below(place: SampleFile, file: SampleFile) -> SampleFile:
 
 
 def sources_of(files: Iterable[SampleFile], told: Iterable[str]) -> Mapping[SampleFile, str]:
-    """Return what Spark tells as the source of each file's samples, the file's own name where it has none.
+    """Return the source that Spark names for each file's samples; the file's own name where it has no sample.
 
-    Raises ReconcilerError where Spark tells a source that is none of these files: its samples would be lost.
+    Raises ReconcilerError where Spark names a source that is none of these files: its samples would be lost.
     """
     as_told = {_plain(unquote(source)): source for source in told}
     found = {file: as_told.get(_plain(source_of(file)), file.path) for file in files}

@@ -30,6 +30,8 @@ MICROS_PER_DAY = 86_400 * MICROS
 _HOUR, _HOURS_A_WEEK, _THURSDAY = 3600 * MICROS, 168, 72
 # No partition takes in a terabyte a second: a larger rate is a broken sample, infinity included.
 MOST_PER_SECOND = 1e12
+P95 = 0.95
+MILLI = 1000  # thousandths of a byte a second, of which sums are exact: sums of doubles depend on the order of rows
 COUNTS = ("size_bytes", "end_offset")
 # What each row of a partition carries: the hash keeps comparisons of names out of the sort, and the negative bucket and
 # moment put the newest first in ascending order, in which Spark can aggregate without a hash table.

@@ -2,10 +2,9 @@
 
     DIR/silver/cluster=prod-eu/date=2026-11-21/part-….parquet      sorted by topic, partition, ts
 
-A day follows from its own samples and from those of the last hours before it, which only tell what grew since. So a
-cluster's day is taken for a cluster of its own: all that is asked of samples beside each other, in `normalise`,
-`growth` and `load`, is then asked within that day, of all days at once. Neither the order in which samples came, nor
-the number of runs that brought them, can show.
+A day follows from its own samples and from those of the last hours before it, which only tell what grew since. So each
+day of a cluster goes through `normalise`, `growth` and `load` as a cluster of its own, and one job makes all days.
+Neither the order in which samples came, nor the number of runs that brought them, changes the result.
 """
 
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from pyspark.sql.types import (
 )
 
 from reconciler.balance.files.ledger import Day
-from reconciler.balance.spark.bronze import folder_of, is_evening
+from reconciler.balance.spark.bronze import OF_DAY, folder_of, is_evening
 from reconciler.balance.spark.growth import with_growth
 from reconciler.balance.spark.load import buckets_of
 from reconciler.balance.spark.normalise import MARKED, MICROS_PER_DAY, normalised
@@ -47,11 +46,10 @@ SILVER = StructType(
         StructField("date", StringType()),
     ]
 )
-"""`ts` is the start of the bucket. Rates are means of the bucket's samples, `size_bytes` is the last one, seen at
-`size_at`. `samples` is how many count: a row without any only tells its `defects`, how many broke each rule (null: none
-did)."""
+"""`ts` is the start of the bucket. Rates are means of the bucket's samples; `size_bytes` is the last size, seen at
+`size_at`. `samples` is how many samples count, `defects` how many broke each rule (null: none did). A row may have only
+defects."""
 
-OF_DAY = ("cluster", "date")
 _MOST_ROWS_A_FILE = 20_000_000
 # Bronze has marked what is from the future, as it was when it came.
 _NO_FUTURE = datetime(9999, 12, 31, tzinfo=UTC)
@@ -70,7 +68,7 @@ def silver_of(samples: DataFrame, days: Sequence[Day], bucket_seconds: int) -> D
 
 
 def with_day_as_cluster(rows: DataFrame) -> DataFrame:
-    """Return the rows, each cluster's day named as a cluster of its own; no cluster stays none."""
+    """Return the rows with date and cluster together as the cluster; rows of no cluster stay so."""
     return rows.withColumn("cluster", F.concat(F.coalesce("date", F.lit(_NO_DATE)), "cluster"))
 
 
@@ -83,7 +81,7 @@ def with_day(rows: DataFrame) -> DataFrame:
 
 
 def day_name(day: Day) -> str:
-    """Return the name of a day that is taken for a cluster."""
+    """Return the cluster's name that the day has in `with_day_as_cluster`."""
     return f"{day.date or _NO_DATE}{day.cluster or ''}"
 
 

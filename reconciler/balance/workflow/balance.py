@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from reconciler.admin.port import ProgressHook
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Headroom, Level, LoadRow
 from reconciler.balance.workflow.lake import LakeDays
-from reconciler.balance.workflow.loads import ADVICE, SparkJob, age
+from reconciler.balance.workflow.loads import ADVICE, SparkJob
 from reconciler.balance.workflow.sides import ObservedCluster, observed_clusters, sides_of
 from reconciler.files.places import as_local, is_for_spark
 from reconciler.model.cluster import Broker
-from reconciler.model.gates import AGE, COVERAGE, Gate, Seen, failures
+from reconciler.model.gates import AGE, COVERAGE, Gate, Seen, age_of, failures
 from reconciler.model.problem import InvalidInput, Problem, Severity
 from reconciler.workflow.inputs import Inputs
 
@@ -117,7 +117,7 @@ def _seen(cluster: ClusterBalance, now: datetime) -> Seen:
     rates = (load.bytes_in, load.bytes_out) if load is not None else ()
     known = [rate.coverage for rate in rates if rate.average is not None and rate.coverage is not None]
     last = cluster.span.last if cluster.span is not None else None
-    return Seen(cluster.name, max(known, default=None), age(last, now))
+    return Seen(cluster.name, max(known, default=None), age_of(last, now))
 
 
 def _task(

@@ -7,7 +7,7 @@ from datetime import datetime
 from reconciler.balance.files.sample_files import find_sample_files
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.balance.spark.settings import SparkChoice
-from reconciler.model.gates import Gate, Seen, failures
+from reconciler.model.gates import Gate, Seen, age_of, failures
 from reconciler.model.problem import Problem
 from reconciler.render.as_json import document
 from reconciler.workflow.inputs import Inputs
@@ -59,13 +59,8 @@ def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
 def failed_gates(report: LoadReport, gates: Sequence[Gate], now: datetime, but: str) -> tuple[Problem, ...]:
     """Return a problem for each cluster and gate that fails; `but` says what was done all the same."""
     found = [
-        Seen(cluster.cluster, cluster.coverage, age(cluster.last_bucket, now), cluster.samples, cluster.all_defects)
+        Seen(cluster.cluster, cluster.coverage, age_of(cluster.last_bucket, now), cluster.samples, cluster.all_defects)
         for cluster in report.clusters
         if cluster.cluster is not None
     ]
     return tuple(problem for seen in found for problem in failures(gates, seen, but=but, advice=ADVICE))
-
-
-def age(last: str | None, now: datetime) -> float | None:
-    """Return the seconds since that time bucket began."""
-    return None if last is None else (now - datetime.fromisoformat(last)).total_seconds()
