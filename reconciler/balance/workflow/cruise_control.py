@@ -32,21 +32,23 @@ class CruiseControl:
     _reports: Reports = field(default_factory=Reports)
     _positions: dict[int, int] = field(default_factory=dict)
     _newest: dict[int, int] = field(default_factory=dict)
+    _waiting: list[Report] = field(default_factory=list)
+    """What is not written yet. A round that the cluster ends early leaves it to the next one."""
 
     def collect(self, admin: Admin, out: Path, cluster: str, at: datetime) -> tuple[Round, tuple[str, ...]]:
         """Write what was reported since the last time; return how much, and what could not be read."""
         topic = self._begun(admin, out, cluster, at)
         written, untold = Round(0, 0), dict[str, None]()
-        waiting: list[Report] = []
+        now = int(at.timestamp() * 1000)
         is_at_end = False
         while not is_at_end:
-            is_at_end = not self._read(admin, topic, untold)
-            until = self._whole_until(int(at.timestamp() * 1000), is_at_end=is_at_end)
+            is_at_end = not self._read(admin, topic, now, untold)
+            until = self._whole_until(now, is_at_end=is_at_end)
             leaders = _leaders(admin, self._reports.topics(until))
-            waiting += self._reports.whole(leaders, until)
-            if is_at_end or sum(len(report.partitions) for report in waiting) > ROWS_AT_ONCE:
-                written = _sum(written, write_reports(out, cluster, at, waiting))
-                waiting = []
+            self._waiting += self._reports.whole(leaders, until)
+            if is_at_end or sum(len(report.partitions) for report in self._waiting) > ROWS_AT_ONCE:
+                written = _sum(written, write_reports(out, cluster, at, self._waiting))
+                self._waiting = []
                 positions = self._reports.read_again_from(self._positions)
                 write_state(out, cluster, ReadState(topic, positions, self._reports.told))
         return written, tuple(untold)
@@ -57,7 +59,9 @@ class CruiseControl:
             return self.topic
         topic = self._found(admin)
         state = read_state(out, cluster)
-        if state is not None and state.topic == topic.name:
+        if state is not None and state.topic != topic.name:
+            state = None
+        if state is not None:
             self._positions, self._reports.told = dict(state.positions), dict(state.told)
         keys = {TopicPartition(topic.name, partition.partition) for partition in topic.partitions}
         new = [key for key in sorted(keys) if key.partition not in self._positions]
@@ -79,8 +83,11 @@ class CruiseControl:
         message = f"there is no topic {' and no topic '.join(names)}, or this user may not see it: name the one that "
         raise InvalidInput([Problem(NO_TOPIC, f"{message}Cruise Control's metrics reporter writes to")])
 
-    def _read(self, admin: Admin, topic: str, untold: dict[str, None]) -> bool:
-        """Take in what comes next; return whether there may be more."""
+    def _read(self, admin: Admin, topic: str, now: int, untold: dict[str, None]) -> bool:
+        """Take in what comes next; return whether there may be more from before now.
+
+        Brokers never stop writing: records from after now do not keep the round going.
+        """
         asked = {TopicPartition(topic, number): offset for number, offset in self._positions.items()}
         before: Positions = dict(self._positions)
         told = admin.records(asked)
@@ -94,13 +101,13 @@ class CruiseControl:
                 untold[f"records of {key} are gone before they were read"] = None
             elif records.error is not None:
                 untold[f"the leader of {key} answers {records.error}: its records come later"] = None
-            has_moved |= offset != before[key.partition]
             self._positions[key.partition] = offset
             metrics = list(_metrics(records.values, key, untold))
             self._reports.add(metrics, key.partition)
             if metrics:
                 newest = max(metric.milliseconds for _, metric in metrics)
                 self._newest[key.partition] = max(newest, self._newest.get(key.partition, newest))
+            has_moved |= offset != before[key.partition] and self._newest.get(key.partition, 0) < now
         return has_moved
 
     def _whole_until(self, now: int, *, is_at_end: bool) -> int:
