@@ -9,7 +9,7 @@ from reconciler.admin.port import EARLIEST, LATEST, Admin
 from reconciler.balance.files.cruise_control_state import ReadState, read_state, write_state
 from reconciler.balance.files.sample_writer import Round, write_reports
 from reconciler.balance.model.cruise_control import TOPICS, Metric, Positions, Report, Reports, decoded
-from reconciler.model.cluster import Topic
+from reconciler.model.cluster import Topic, leaders_of
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.model.topic_partition import TopicPartition
 
@@ -130,12 +130,7 @@ def _metrics(
 
 
 def _leaders(admin: Admin, topics: set[str]) -> Mapping[TopicPartition, int | None]:
-    found = admin.topics(sorted(topics)) if topics else {}
-    return {
-        TopicPartition(topic.name, partition.partition): partition.leader
-        for topic in found.values()
-        for partition in topic.partitions
-    }
+    return leaders_of(admin.topics(sorted(topics)).values()) if topics else {}
 
 
 def _sum(one: Round, other: Round) -> Round:
