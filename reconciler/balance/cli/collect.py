@@ -15,7 +15,7 @@ from reconciler.render.escape import visible
 if TYPE_CHECKING:
     from reconciler.balance.workflow.collect import Collected
 
-DEFAULT_EVERY, DEFAULT_SINCE = timedelta(seconds=60), timedelta(hours=1)
+DEFAULT_EVERY = timedelta(seconds=60)
 USUAL_TOPIC = "*"
 """Stands for the topic that the reporter writes to as a rule; no topic has this name."""
 
@@ -107,7 +107,7 @@ def command(
     beside: Exporters | CruiseControl | None
     if cruise_control_metrics:
         topic = None if cruise_control_metrics == USUAL_TOPIC else cruise_control_metrics
-        beside = CruiseControl(topic, since or DEFAULT_SINCE)
+        beside = CruiseControl(topic) if since is None else CruiseControl(topic, since)
     else:
         beside = exporters_named(asked.inputs, prometheus, prometheus_match, jmx_exporter, metrics_client)
     told = _Told(out, is_json=asked.is_json)
