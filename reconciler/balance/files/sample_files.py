@@ -20,11 +20,11 @@ from reconciler.balance.files.sample_formats import (
     Wrong,
     avro_columns,
     csv_fields,
-    first_line,
     head_of,
     is_jmx_tool,
     nameless_measure,
     orc_columns,
+    parquet_columns,
     plain_name,
     refuse_other_objects,
 )
@@ -36,12 +36,12 @@ from reconciler.balance.files.table_folders import (
     table_above,
     tables_below,
 )
+from reconciler.balance.model.shares import RATES
 from reconciler.files.places import as_local, is_for_spark, is_uri
 from reconciler.model.problem import InvalidInput, Problem
 
 NO_FILE = "KR140"
 KEYS = ("cluster", "topic", "partition")
-RATES = ("bytes_in", "bytes_out", "messages_in")
 SAMPLE_COLUMNS = {
     "ts": "timestamp",
     "cluster": "string",
@@ -329,22 +329,8 @@ def _refuse_names_of_sparks(path: Path) -> None:
         raise Wrong(NOT_SAMPLES, f"has {' '.join(found)} in its path, which is a pattern to Spark: rename it")
 
 
-def _parquet_columns(path: Path) -> list[tuple[str, str]]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ModuleNotFoundError:
-        raise Wrong(
-            NOT_SAMPLES, "Parquet needs pyarrow, which is not installed: pip install 'kafka-reconciler[spark]'"
-        ) from None
-    try:
-        schema = parquet.read_schema(path)
-    except (ArrowException, OSError, ValueError) as error:
-        raise Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {first_line(error)}") from None
-    return [(field.name, str(field.type)) for field in schema]
-
-
 _COLUMNS_OF: Mapping[Kind, Callable[[Path], list[tuple[str, str]]]] = {
-    Kind.PARQUET: _parquet_columns,
+    Kind.PARQUET: parquet_columns,
     Kind.ORC: orc_columns,
     Kind.AVRO: avro_columns,
 }

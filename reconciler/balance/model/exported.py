@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 FORM = "counttotal|total|count|oneminuterate"
 TOPIC_RATE = rf"^kafkaserverbrokertopicmetrics({FORM})?(bytesin|bytesout|messagesin)(persec)?({FORM})?$"
-BROKER_LABELS = ("broker_id", "broker", "kafka_broker_id", "node_id", "instance", "pod", "host")
 _NUMBERED = ("broker_id", "broker", "kafka_broker_id", "node_id")
-_NAMED = ("instance", "host", "pod", "kubernetes_pod_name")
+_NAMED = ("instance", "pod", "host", "kubernetes_pod_name")
+BROKER_LABELS = (*_NUMBERED, *_NAMED)
+"""The labels that tell brokers apart, the surest first."""
 _BROKER_RATE = re.compile(
     rf"kafkaserverbrokertopicmetrics({FORM})?(replicationbytesin|bytesin|bytesout)(persec)?({FORM})?"
 )

@@ -21,7 +21,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from reconciler.balance.files.sample_files import KEYS, RATES, REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.balance.files.sample_files import KEYS, REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.balance.model.shares import RATES
 from reconciler.files.loads import LOAD_COLUMNS
 
 __all__ = ["KEYS", "LOADS", "RATES", "REPLICA_SAMPLES", "SAMPLES", "struct", "unknown_but"]
