@@ -31,6 +31,9 @@ class CruiseControl:
     """How far back to begin where nothing was read before."""
     _reports: Reports = field(default_factory=Reports)
     _positions: dict[int, int] = field(default_factory=dict)
+    _begin: int = EARLIEST
+    _unbegun: set[TopicPartition] = field(default_factory=set)
+    """Partitions of which no leader has told yet where to begin."""
     _newest: dict[int, int] = field(default_factory=dict)
     _waiting: list[Report] = field(default_factory=list)
     """What is not written yet. A round that the cluster ends early leaves it to the next one."""
@@ -54,25 +57,24 @@ class CruiseControl:
         return written, tuple(untold)
 
     def _begun(self, admin: Admin, out: Path, cluster: str, at: datetime) -> str:
-        """Return the topic; at the first time, find where to begin."""
-        if self.topic is not None and self._positions:
-            return self.topic
-        topic = self._found(admin)
-        state = read_state(out, cluster)
-        if state is not None and state.topic != topic.name:
-            state = None
-        if state is not None:
-            self._positions, self._reports.told = dict(state.positions), dict(state.told)
-        keys = {TopicPartition(topic.name, partition.partition) for partition in topic.partitions}
-        new = [key for key in sorted(keys) if key.partition not in self._positions]
-        begin = int((at - self.since).timestamp() * 1000) if state is None else EARLIEST
-        found = admin.log_offsets(new, begin) if new else {}
-        # Where no record is that late, whatever comes is.
-        empty = [key for key, offset in found.items() if offset is None]
-        for key, offset in {**found, **(admin.log_offsets(empty, LATEST) if empty else {})}.items():
-            self._positions[key.partition] = offset or 0
-        self.topic = topic.name
-        return topic.name
+        """Return the topic's name; find where to begin in each partition that was not read before."""
+        if self.topic is None or not self._positions:
+            topic = self._found(admin)
+            self.topic = topic.name
+            state = read_state(out, cluster)
+            if state is not None and state.topic == topic.name:
+                self._positions, self._reports.told = dict(state.positions), dict(state.told)
+            self._begin = EARLIEST if self._positions else int((at - self.since).timestamp() * 1000)
+            keys = {TopicPartition(topic.name, partition.partition) for partition in topic.partitions}
+            self._unbegun = {key for key in keys if key.partition not in self._positions}
+        if self._unbegun:
+            found = admin.log_offsets(self._unbegun, self._begin)
+            # Where no record is that late, whatever comes is.
+            empty = [key for key, offset in found.items() if offset is None]
+            for key, offset in {**found, **(admin.log_offsets(empty, LATEST) if empty else {})}.items():
+                self._positions[key.partition] = offset or 0
+            self._unbegun -= found.keys()
+        return self.topic
 
     def _found(self, admin: Admin) -> Topic:
         names = (self.topic,) if self.topic is not None else TOPICS
@@ -91,7 +93,7 @@ class CruiseControl:
         asked = {TopicPartition(topic, number): offset for number, offset in self._positions.items()}
         before: Positions = dict(self._positions)
         told = admin.records(asked)
-        silent = sorted(asked.keys() - told.keys())
+        silent = sorted((asked.keys() - told.keys()) | self._unbegun)
         untold |= dict.fromkeys(f"no leader told the records of {key}: they come later" for key in silent)
         has_moved = False
         for key, records in told.items():

@@ -262,6 +262,25 @@ def test_a_round_that_fails_leaves_its_reports_to_the_next(tmp_path: Path, monke
     assert len(rows(tmp_path)) == 12
 
 
+def test_a_partition_whose_leader_is_silent_at_first_is_read_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = reporting()
+    write(admin, [*report(0), *report(1)])
+    told: list[Collected] = []
+    offsets = admin.log_offsets
+
+    def silent_at_first(keys: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
+        return offsets([key for key in keys if key.partition > 0 or told], at)
+
+    monkeypatch.setattr(admin, "log_offsets", silent_at_first)
+    schedule = verb.Schedule(timedelta(minutes=1), timedelta(minutes=1))
+    collect(reach(monkeypatch, admin), str(tmp_path), schedule, told.append, CruiseControl())
+    assert [each.untold for each in told] == [(f"no leader told the records of {TOPIC}-0: they come later",), ()]
+    state = json.loads(next(tmp_path.glob("_cruise_control/cluster=*/read.json")).read_text())
+    assert set(state["positions"]) == {"0", "1", "2"}
+
+
 def test_a_topic_that_is_not_there_and_a_broken_state_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
