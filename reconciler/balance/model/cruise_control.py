@@ -21,7 +21,7 @@ from reconciler.model.topic_partition import TopicPartition
 
 TOPICS = ("__CruiseControlMetrics", "strimzi.cruisecontrol.metrics")
 """The reporter's own name for its topic, and the one that Strimzi sets."""
-_HEAD, _LENGTH, _FIGURE = Struct(">bbbqi"), Struct(">i"), Struct(">d")
+_HEAD, _INT, _FIGURE = Struct(">bbbqi"), Struct(">i"), Struct(">d")
 _BROKER, _TOPIC, _REPLICA = range(3)
 _VERSION = 0
 _OF_BROKERS = {
@@ -60,13 +60,13 @@ def decoded(record: bytes) -> Metric | None:
             raise ValueError(f"is of form {kind}, version {version}")
         place, topic, partition = _HEAD.size, "", -1
         if kind != _BROKER:
-            (length,) = _LENGTH.unpack_from(record, place)
-            place += _LENGTH.size
+            (length,) = _INT.unpack_from(record, place)
+            place += _INT.size
             topic = record[place : place + length].decode() if length >= 0 else ""
             place += length
         if kind == _REPLICA:
-            (partition,) = _LENGTH.unpack_from(record, place)
-            place += _LENGTH.size
+            (partition,) = _INT.unpack_from(record, place)
+            place += _INT.size
         (value,) = _FIGURE.unpack_from(record, place)
         if place + _FIGURE.size != len(record):
             raise ValueError("has bytes behind its figure")
