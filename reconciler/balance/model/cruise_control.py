@@ -37,6 +37,8 @@ _OF_BROKERS = {
 """Types of ALL_TOPIC_BYTES_IN and so on; times are the 99.9th percentiles of the total time."""
 _OF_TOPICS = {2: "bytes_in", 3: "bytes_out", 15: "messages_in"}
 _PARTITION_SIZE = 4
+_GONE_AFTER = 3_600_000
+"""Milliseconds without a report, after which a broker counts as gone: nothing is read again for its sake."""
 _METADATA = "__cluster_metadata"
 """The log of the controllers: no topic that anybody else knows of."""
 
@@ -150,9 +152,10 @@ class Reports:
     def read_again_from(self, positions: Positions) -> dict[int, int]:
         """Return where to begin another time: before what is open, and before the last report of each broker told.
 
-        That one tells what the next one's partitions have grown by.
+        That one tells what the next one's partitions have grown by. Of a broker that is gone there is no next one.
         """
-        last = {(milliseconds, broker) for broker, milliseconds in self.told.items()}
+        newest = max(self.told.values(), default=0)
+        last = {(told, broker) for broker, told in self.told.items() if newest - told < _GONE_AFTER}
         for key in [key for key in self._begins if key not in self._open and key not in last]:
             del self._begins[key]
         return {

@@ -21,7 +21,7 @@ from pyarrow import parquet
 
 from reconciler.admin.port import EARLIEST, Admin, Records
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.balance.model.cruise_control import Metric, decoded
+from reconciler.balance.model.cruise_control import Metric, Reports, decoded
 from reconciler.balance.workflow import collect as verb
 from reconciler.balance.workflow.collect import Collected, collect
 from reconciler.balance.workflow.cruise_control import CruiseControl
@@ -279,6 +279,17 @@ def test_a_partition_whose_leader_is_silent_at_first_is_read_later(
     assert [each.untold for each in told] == [(f"no leader told the records of {TOPIC}-0: they come later",), ()]
     state = json.loads(next(tmp_path.glob("_cruise_control/cluster=*/read.json")).read_text())
     assert set(state["positions"]) == {"0", "1", "2"}
+
+
+def test_a_broker_that_is_gone_is_not_read_again_for_ever() -> None:
+    reports = Reports()
+    hour = 3_600_000
+    reports.add([(0, Metric(hour, 1, "cpu", 0.5)), (5, Metric(hour, 2, "cpu", 0.5))], 0)
+    assert len(reports.whole({}, 2 * hour)) == 2
+    assert reports.read_again_from({0: 6}) == {0: 0}
+    reports.add([(9, Metric(2 * hour, 2, "cpu", 0.5))], 0)
+    assert len(reports.whole({}, 3 * hour)) == 1
+    assert reports.read_again_from({0: 10}) == {0: 9}
 
 
 def test_a_topic_that_is_not_there_and_a_broken_state_are_refused(
