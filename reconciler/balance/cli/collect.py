@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 DEFAULT_EVERY = timedelta(seconds=60)
 USUAL_TOPIC = "*"
-"""Stands for the topic that the reporter writes to as a rule; no topic has this name."""
+"""Stands for the topic that the reporter usually writes to; no topic has this name."""
 
 
 @verb(

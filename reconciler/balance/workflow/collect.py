@@ -64,8 +64,8 @@ class Collected:
         return self.written.replicas if self.written else None
 
     @property
-    def brokers(self) -> Annotated[int | None, "Brokers whose load exporters told; null where nothing was sampled."]:
-        """Brokers whose load exporters told."""
+    def brokers(self) -> Annotated[int | None, "Brokers whose load was told; null where nothing was sampled."]:
+        """Brokers whose load was told, by exporters or by Cruise Control's reporter."""
         return self.written.brokers if self.written else None
 
 

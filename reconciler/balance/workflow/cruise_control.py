@@ -94,15 +94,15 @@ class CruiseControl:
         before: Positions = dict(self._positions)
         told = admin.records(asked)
         silent = sorted((asked.keys() - told.keys()) | self._unbegun)
-        untold |= dict.fromkeys(f"no leader told the records of {key}: they come later" for key in silent)
+        untold |= dict.fromkeys(f"{key} has no leader that answers: its records are read later" for key in silent)
         has_moved = False
         for key, records in told.items():
             offset = records.next_offset
             if records.error == OUT_OF_RANGE:
                 offset = admin.log_offsets([key], EARLIEST).get(key) or 0
-                untold[f"records of {key} are gone before they were read"] = None
+                untold[f"records of {key} were deleted before they were read"] = None
             elif records.error is not None:
-                untold[f"the leader of {key} answers {records.error}: its records come later"] = None
+                untold[f"the leader of {key} answers {records.error}: its records are read later"] = None
             self._positions[key.partition] = offset
             metrics = list(_metrics(records.values, key, untold))
             self._reports.add(metrics, key.partition)

@@ -276,7 +276,10 @@ def test_a_partition_whose_leader_is_silent_at_first_is_read_later(
     monkeypatch.setattr(admin, "log_offsets", silent_at_first)
     schedule = verb.Schedule(timedelta(minutes=1), timedelta(minutes=1))
     collect(reach(monkeypatch, admin), str(tmp_path), schedule, told.append, CruiseControl())
-    assert [each.untold for each in told] == [(f"no leader told the records of {TOPIC}-0: they come later",), ()]
+    assert [each.untold for each in told] == [
+        (f"{TOPIC}-0 has no leader that answers: its records are read later",),
+        (),
+    ]
     state = json.loads(next(tmp_path.glob("_cruise_control/cluster=*/read.json")).read_text())
     assert set(state["positions"]) == {"0", "1", "2"}
 
