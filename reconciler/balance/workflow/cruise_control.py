@@ -1,6 +1,7 @@
 """Reads what Cruise Control's reporter wrote into its topic since it was read last, and writes it as samples."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from reconciler.admin.port import EARLIEST, LATEST, Admin
 from reconciler.balance.files.cruise_control_state import ReadState, read_state, write_state
 from reconciler.balance.files.sample_writer import Round, write_reports
-from reconciler.balance.model.cruise_control import TOPICS, Metric, Positions, Report, Reports, decoded
+from reconciler.balance.model.cruise_control import TOPICS, Metric, Report, Reports, decoded
 from reconciler.model.cluster import Topic, leaders_of
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.model.topic_partition import TopicPartition
@@ -42,11 +43,15 @@ class CruiseControl:
         """Write what was reported since the last time; return how much, and what could not be read."""
         topic = self._begun(admin, out, cluster, at)
         written, untold = Round(0, 0), dict[str, None]()
-        now = int(at.timestamp() * 1000)
+        keys = {TopicPartition(topic, number) for number in self._positions}
+        # Brokers never stop writing: a round reads up to where each partition ended when the round began.
+        ends = {key: offset or 0 for key, offset in admin.log_offsets(keys, LATEST).items()} if keys else {}
+        _tell_silent((keys | self._unbegun) - ends.keys(), untold)
+        behind = {key for key, end in ends.items() if self._positions[key.partition] != end}
         is_at_end = False
         while not is_at_end:
-            is_at_end = not self._read(admin, topic, now, untold)
-            until = self._whole_until(now, is_at_end=is_at_end)
+            is_at_end = not (behind and self._read(admin, ends, behind, untold))
+            until = self._whole_until(int(at.timestamp() * 1000), is_at_end=is_at_end)
             leaders = _leaders(admin, self._reports.topics(until))
             self._waiting += self._reports.whole(leaders, until)
             if is_at_end or sum(len(report.partitions) for report in self._waiting) > ROWS_AT_ONCE:
@@ -85,16 +90,17 @@ class CruiseControl:
         message = f"there is no topic {' and no topic '.join(names)}, or this user may not see it: name the one that "
         raise InvalidInput([Problem(NO_TOPIC, f"{message}Cruise Control's metrics reporter writes to")])
 
-    def _read(self, admin: Admin, topic: str, now: int, untold: dict[str, None]) -> bool:
-        """Take in what comes next; return whether there may be more from before now.
-
-        Brokers never stop writing: records from after now do not keep the round going.
-        """
-        asked = {TopicPartition(topic, number): offset for number, offset in self._positions.items()}
-        before: Positions = dict(self._positions)
+    def _read(
+        self,
+        admin: Admin,
+        ends: Mapping[TopicPartition, int],
+        behind: set[TopicPartition],
+        untold: dict[str, None],
+    ) -> bool:
+        """Take in what comes next in the partitions behind; return whether any moved. Those at their end leave them."""
+        asked = {key: self._positions[key.partition] for key in behind}
         told = admin.records(asked)
-        silent = sorted((asked.keys() - told.keys()) | self._unbegun)
-        untold |= dict.fromkeys(f"{key} has no leader that answers: its records are read later" for key in silent)
+        _tell_silent(asked.keys() - told.keys(), untold)
         has_moved = False
         for key, records in told.items():
             offset = records.next_offset
@@ -109,13 +115,19 @@ class CruiseControl:
             if metrics:
                 newest = max(metric.milliseconds for _, metric in metrics)
                 self._newest[key.partition] = max(newest, self._newest.get(key.partition, newest))
-            has_moved |= offset != before[key.partition] and self._newest.get(key.partition, 0) < now
+            has_moved |= offset != asked[key]
+            if offset >= ends[key]:
+                behind.discard(key)
         return has_moved
 
     def _whole_until(self, now: int, *, is_at_end: bool) -> int:
         """Return before which time all was read: on the way, that of the partition that is furthest behind."""
         until = now if is_at_end else min((self._newest.get(number, 0) for number in self._positions), default=0)
         return until - WHOLE_AFTER_SECONDS * 1000
+
+
+def _tell_silent(keys: AbstractSet[TopicPartition], untold: dict[str, None]) -> None:
+    untold |= dict.fromkeys(f"{key} has no leader that answers: its records are read later" for key in sorted(keys))
 
 
 def _metrics(

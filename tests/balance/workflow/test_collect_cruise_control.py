@@ -228,6 +228,7 @@ def test_a_round_ends_while_brokers_write_on(tmp_path: Path, monkeypatch: pytest
     admin.cluster = replace(admin.cluster, observed_at="2026-11-26T07:20:00Z")
     early = SimulatedAdmin(admin.cluster)
     records, rounds = early.records, []
+    write(early, report(0))
 
     def written_on(positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:
         rounds.append(positions)
@@ -246,18 +247,22 @@ def test_a_round_that_fails_leaves_its_reports_to_the_next(tmp_path: Path, monke
     every = timedelta(minutes=1)
     records, asked = admin.records, []
 
+    def tell(each: Collected) -> None:
+        if not told:
+            write(admin, [*report(0), *report(1)])
+        told.append(each)
+
     def broken_off(positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:
         asked.append(positions)
-        # The first round finds nothing; the second reads both reports, and then the cluster is gone.
+        # The second round has read the first report and a part of the other, and then the cluster is gone.
         if len(asked) == 2:
-            write(admin, [*report(0), *report(1)])
-        if len(asked) == 3:
             raise ClusterUnavailable("gone")
         return records(positions)
 
     monkeypatch.setattr(admin, "records", broken_off)
+    monkeypatch.setattr("reconciler.admin.simulated.RECORDS_AT_ONCE", 12)
     monkeypatch.setattr("reconciler.balance.workflow.cruise_control.WHOLE_AFTER_SECONDS", 0)
-    collect(reach(monkeypatch, admin), str(tmp_path), verb.Schedule(every, 2 * every), told.append, CruiseControl())
+    collect(reach(monkeypatch, admin), str(tmp_path), verb.Schedule(every, 2 * every), tell, CruiseControl())
     assert [each.partitions for each in told] == [0, None, 12]
     assert len(rows(tmp_path)) == 12
 
