@@ -293,7 +293,7 @@ class SimulatedAdmin:
         self._before("log_offsets")
         found = ((key, self.cluster.partition(key)) for key in sorted(topic_partitions))
         return {
-            key: self._offset_at(key, partition.end_offset or 0, at)
+            key: self._offset_at(key, max(partition.end_offset or 0, len(self.values.get(key, ()))), at)
             for key, partition in found
             if partition is not None and partition.leader is not None
         }

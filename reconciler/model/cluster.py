@@ -303,6 +303,15 @@ class Topic:
         return next((found for found in self.partitions if found.partition == number), None)
 
 
+def leaders_of(topics: Iterable[Topic]) -> dict[TopicPartition, int | None]:
+    """Return the leader of each partition, None where it has none."""
+    return {
+        TopicPartition(topic.name, partition.partition): partition.leader
+        for topic in topics
+        for partition in topic.partitions
+    }
+
+
 def _refuse_gaps(topic: Topic) -> None:
     for number, partition in enumerate(topic.partitions):
         if partition.partition != number:

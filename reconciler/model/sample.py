@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reconciler.model.cluster import Topic
+from reconciler.model.cluster import Topic, leaders_of
 from reconciler.model.topic_partition import TopicPartition
 
 
@@ -55,8 +55,4 @@ class ClusterSample:
 
     def leaders(self) -> dict[TopicPartition, int | None]:
         """Return the leader of each partition that metadata shows, None where it has none."""
-        return {
-            TopicPartition(topic.name, partition.partition): partition.leader
-            for topic in self.topics.values()
-            for partition in topic.partitions
-        }
+        return leaders_of(self.topics.values())

@@ -12,14 +12,14 @@ from reconciler.admin.client.connecting import open_wire
 from reconciler.admin.client.lock import ClusterLock, ask_rate, lock_holder, take_lock
 from reconciler.admin.client.lock_kept import kept
 from reconciler.admin.client.lock_member import now
-from reconciler.admin.client.offsets import end_offsets, leaders_of, log_offsets, with_untiered_bytes
+from reconciler.admin.client.offsets import end_offsets, log_offsets, with_untiered_bytes
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.holder import this_process
 from reconciler.admin.port import Answer, Clock, DiskUse, ProgressHook, Reassignment, Records, WaitHook
 from reconciler.admin.waits import waiting_for
 from reconciler.model.change import ConfigChange, CreatePartitions, CreateTopic
-from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic
+from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic, leaders_of
 from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition

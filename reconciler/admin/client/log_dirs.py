@@ -10,10 +10,10 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 
 from reconciler.admin.client import observe
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_right, name_of
-from reconciler.admin.client.offsets import end_offsets, leaders_of
+from reconciler.admin.client.offsets import end_offsets
 from reconciler.admin.client.wire import Wire, by_topic
 from reconciler.admin.port import DiskUse
-from reconciler.model.cluster import Broker, FutureReplica, LogDir, Topic
+from reconciler.model.cluster import Broker, FutureReplica, LogDir, Topic, leaders_of
 from reconciler.model.problem import MissingRight
 from reconciler.model.sample import ClusterSample, ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition

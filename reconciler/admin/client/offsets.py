@@ -1,7 +1,7 @@
 """Asks the leaders of partitions for offsets: the ends of logs, and what of tiered topics is on the leader's disk."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from kafka.protocol.consumer import ListOffsetsRequest
@@ -9,7 +9,7 @@ from kafka.protocol.consumer import ListOffsetsRequest
 from reconciler.admin.client.errors import NONE
 from reconciler.admin.client.wire import Build, Wire, batches, by_topic
 from reconciler.admin.port import LATEST
-from reconciler.model.cluster import REMOTE_STORAGE, TIERED_FETCH, Broker, Partition, Topic
+from reconciler.model.cluster import REMOTE_STORAGE, TIERED_FETCH, Broker, Partition, Topic, leaders_of
 from reconciler.model.topic_partition import TopicPartition
 
 PARTITIONS_A_REQUEST = 20_000
@@ -20,15 +20,6 @@ EARLIEST_LOCAL, LATEST_TIERED = -4, -5
 
 Offsets = Mapping[TopicPartition, int | None]
 Leaders = Mapping[TopicPartition, int | None]
-
-
-def leaders_of(topics: Iterable[Topic]) -> dict[TopicPartition, int | None]:
-    """Return the leader of each partition, None where it has none."""
-    return {
-        TopicPartition(topic.name, partition.partition): partition.leader
-        for topic in topics
-        for partition in topic.partitions
-    }
 
 
 def end_offsets(wire: Wire, leaders: Leaders) -> dict[TopicPartition, int]:
@@ -42,11 +33,7 @@ def log_offsets(wire: Wire, leaders: Leaders, at: int) -> dict[TopicPartition, i
 
     Each is asked of its leader; what no leader told is left out.
     """
-    by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
-    for topic_partition, leader in sorted(leaders.items()):
-        if leader is not None:
-            by_leader[leader].append(topic_partition)
-    batches_of = {leader: batches(some, PARTITIONS_A_REQUEST) for leader, some in sorted(by_leader.items())}
+    batches_of = {leader: batches(some, PARTITIONS_A_REQUEST) for leader, some in by_leader(leaders).items()}
     found: dict[TopicPartition, int | None] = {}
     while any(batches_of.values()):
         builds = {leader: _question(left.pop(0), at) for leader, left in batches_of.items() if left}
@@ -57,6 +44,15 @@ def log_offsets(wire: Wire, leaders: Leaders, at: int) -> dict[TopicPartition, i
                         offset = partition.offset if partition.offset >= 0 else None
                         found[TopicPartition(topic.name, partition.partition_index)] = offset
     return found
+
+
+def by_leader(leaders: Leaders) -> dict[int, list[TopicPartition]]:
+    """Return what each broker leads, both in order; partitions without a leader are left out."""
+    found: dict[int, list[TopicPartition]] = defaultdict(list)
+    for topic_partition, leader in sorted(leaders.items()):
+        if leader is not None:
+            found[leader].append(topic_partition)
+    return dict(sorted(found.items()))
 
 
 def with_untiered_bytes(wire: Wire, topics: Mapping[str, Topic], brokers: Mapping[int, Broker]) -> dict[str, Topic]:

@@ -1,6 +1,5 @@
 """Reads the records of a topic that tells something of the cluster, from each partition's leader, without a group."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,10 @@ from kafka.record import MemoryRecords
 
 from reconciler.admin.client import observe
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_right, name_of, said
-from reconciler.admin.client.offsets import leaders_of
+from reconciler.admin.client.offsets import by_leader
 from reconciler.admin.client.wire import Build, Wire, by_topic
 from reconciler.admin.port import Records
+from reconciler.model.cluster import leaders_of
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.topic_partition import TopicPartition
 
@@ -30,12 +30,8 @@ Positions = Mapping[TopicPartition, int]
 def records(wire: Wire, positions: Positions) -> dict[TopicPartition, Records]:
     """Return what comes next in each partition, a few megabytes at most; one whose leader is silent is left out."""
     leaders = leaders_of(observe.topics(wire, {key.topic for key in positions}).values())
-    by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
-    for key in sorted(positions):
-        leader = leaders.get(key)
-        if leader is not None:
-            by_leader[leader].append(key)
-    builds = {leader: _question(keys, positions) for leader, keys in by_leader.items()}
+    asked = by_leader({key: leaders.get(key) for key in positions})
+    builds = {leader: _question(keys, positions) for leader, keys in asked.items()}
     found: dict[TopicPartition, Records] = {}
     for answer in wire.read_each(builds).values():
         found |= _told(answer, positions)

@@ -15,9 +15,9 @@ from reconciler.render.escape import visible
 if TYPE_CHECKING:
     from reconciler.balance.workflow.collect import Collected
 
-DEFAULT_EVERY, DEFAULT_SINCE = timedelta(seconds=60), timedelta(hours=1)
+DEFAULT_EVERY = timedelta(seconds=60)
 USUAL_TOPIC = "*"
-"""Stands for the topic that the reporter writes to as a rule; no topic has this name."""
+"""Stands for the topic that the reporter usually writes to; no topic has this name."""
 
 
 @verb(
@@ -59,7 +59,12 @@ USUAL_TOPIC = "*"
     flag_value=USUAL_TOPIC,
     help="Read what Cruise Control's metrics reporter has written since the last time, in place of log dirs.",
 )
-@option("--since", type=DURATION, metavar="TIME", help="With it: how far back to begin at first [default: 1h].")
+@option(
+    "--since",
+    type=DURATION,
+    metavar="TIME",
+    help="How far back the first run reads Cruise Control's metrics [default: 1h].",
+)
 def command(
     asked: Asked,
     out: str,
@@ -84,8 +89,9 @@ def command(
     and partitions their share of their topic's bytes in and out. The file of --metrics-client may hold username,
     password, bearer.token, ssl.ca.location and header.NAME, with secrets as ${env:NAME} or ${file:/path}.
 
-    With --cruise-control-metrics a round is what brokers reported into Cruise Control's topic since the round before,
-    also of a run before, but for the last half minute: sizes, shares of topics' rates, and what brokers carry.
+    With --cruise-control-metrics a round has what brokers reported into Cruise Control's topic since the last round,
+    also that of an earlier run: sizes, shares of topics' rates, and what brokers carry. The last half minute is left
+    to the next round.
     """
     if once and (every or length):
         raise click.UsageError("--once is one round: leave --every and --for out, or leave --once out.")
@@ -107,7 +113,7 @@ def command(
     beside: Exporters | CruiseControl | None
     if cruise_control_metrics:
         topic = None if cruise_control_metrics == USUAL_TOPIC else cruise_control_metrics
-        beside = CruiseControl(topic, since or DEFAULT_SINCE)
+        beside = CruiseControl(topic) if since is None else CruiseControl(topic, since)
     else:
         beside = exporters_named(asked.inputs, prometheus, prometheus_match, jmx_exporter, metrics_client)
     told = _Told(out, is_json=asked.is_json)

@@ -4,7 +4,7 @@ DIR/_cruise_control/cluster=prod/read.json
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from reconciler.balance.files.sample_writer import UNWRITTEN, escaped
@@ -24,7 +24,7 @@ class ReadState:
 
 
 def read_state(out: Path, cluster: str) -> ReadState | None:
-    """Return how far it was read, None where it never was; raises InvalidInput for a file that says nothing."""
+    """Return how far it was read, None where it never was; raises InvalidInput for a broken file."""
     path = _path(out, cluster)
     try:
         told = json.loads(path.read_bytes())
@@ -41,13 +41,8 @@ def read_state(out: Path, cluster: str) -> ReadState | None:
 
 def write_state(out: Path, cluster: str, state: ReadState) -> None:
     """Replace what is kept."""
-    told = {
-        "topic": state.topic,
-        "positions": {str(key): state.positions[key] for key in sorted(state.positions)},
-        "told": {str(key): state.told[key] for key in sorted(state.told)},
-    }
-    path = _path(out, cluster)
-    write_atomically(path, f"{json.dumps(told, indent=1, sort_keys=True)}\n".encode(), "what was read", UNWRITTEN)
+    content = f"{json.dumps(asdict(state), indent=1, sort_keys=True)}\n".encode()
+    write_atomically(_path(out, cluster), content, "what was read", UNWRITTEN)
 
 
 def _path(out: Path, cluster: str) -> Path:

@@ -104,7 +104,7 @@ def http_client(file: str | None, environ: Mapping[str, str]) -> HttpClient:
         login = f"{properties['username']}:{properties.get('password', '')}"
         headers["Authorization"] = f"Basic {b64encode(login.encode()).decode()}"
     if any(not value.isprintable() or not value.isascii() for value in headers.values()):
-        raise InvalidInput([Problem(WRONG_CLIENT, f"{file}: a value holds what no header of HTTP may hold")])
+        raise InvalidInput([Problem(WRONG_CLIENT, f"{file}: a value has a character that an HTTP header cannot have")])
     trust = None
     if place := properties.get("ssl.ca.location"):
         try:
@@ -122,7 +122,7 @@ def exposed(client: HttpClient, url: str) -> Iterator[Exported]:
             continue
         found = _LINE.fullmatch(line.strip())
         if found is None:
-            raise NotTold(f"tells what is no metric: {line[:60]!r}")
+            raise NotTold(f"answers with a line that is no metric: {line[:60]!r}")
         labels = {key: _ESCAPED.sub(_unescaped, value) for key, value in _LABEL.findall(found[2] or "")}
         yield Exported(found[1], labels, _number(found[3]))
 

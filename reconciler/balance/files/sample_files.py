@@ -20,11 +20,11 @@ from reconciler.balance.files.sample_formats import (
     Wrong,
     avro_columns,
     csv_fields,
-    first_line,
     head_of,
     is_jmx_tool,
     nameless_measure,
     orc_columns,
+    parquet_columns,
     plain_name,
     refuse_other_objects,
 )
@@ -36,12 +36,13 @@ from reconciler.balance.files.table_folders import (
     table_above,
     tables_below,
 )
+from reconciler.balance.model.exported import BrokerSample
+from reconciler.balance.model.shares import RATES
 from reconciler.files.places import as_local, is_for_spark, is_uri
 from reconciler.model.problem import InvalidInput, Problem
 
 NO_FILE = "KR140"
 KEYS = ("cluster", "topic", "partition")
-RATES = ("bytes_in", "bytes_out", "messages_in")
 SAMPLE_COLUMNS = {
     "ts": "timestamp",
     "cluster": "string",
@@ -73,19 +74,9 @@ BROKER_COLUMNS = {
     "ts": "timestamp",
     "cluster": "string",
     "broker": "int32",
-    "bytes_in": "float64",
-    "bytes_out": "float64",
-    "replication_bytes_in": "float64",
-    "cpu": "float64",
-    "produce_ms": "float64",
-    "fetch_consumer_ms": "float64",
-    "fetch_follower_ms": "float64",
-    "log_flush_ms": "float64",
+    **dict.fromkeys(BrokerSample._fields[1:], "float64"),
 }
-"""One row for each broker and moment, which `collect` writes beside the samples where exporters tell it.
-
-Rates are per second, `cpu` is a share of the machine; the last four are the 99.9th percentile, else the 99th, in
-milliseconds. Null is unknown."""
+"""One row for each broker and moment, which `collect` writes beside the samples where exporters tell it."""
 ESTIMATED = "estimated"
 """A column that files of samples may have: whether a row's rates were not measured, but made of a topic's."""
 NEEDED = ("ts", "topic", "partition")
@@ -301,18 +292,19 @@ def _looked_at(path: Path, root: Path, measure: str | None) -> SampleFile:
         raise Wrong(NOT_SAMPLES, f"is not a {_KNOWN_ENDINGS}, so its samples cannot be read")
     columns: Iterable[tuple[str, str]] = ()
     separator, named = ",", ""
+    head = "" if kind in _COLUMNS_OF else head_of(path).decode("utf-8", "replace")
     if kind in _COLUMNS_OF:
         columns = _known_columns(_COLUMNS_OF[kind](path))
-    elif kind is Kind.CSV and is_jmx_tool(_head(path)):
+    elif kind is Kind.CSV and is_jmx_tool(head):
         kind = Kind.JMX_TOOL
         refuse_other_objects(path)
     elif kind is Kind.CSV:
-        header, separator = csv_header(_head(path))
+        header, separator = csv_header(head)
         columns = ((name, "string") for name in header)
     else:
-        kind, columns = json_kind(_head(path))
+        kind, columns = json_kind(head)
     if kind is Kind.PROMETHEUS:
-        named = nameless_measure(_head(path), path.name, measure)
+        named = nameless_measure(head, path.name, measure)
     base = root if root.is_dir() else root.parent
     folders = tuple(part.partition("=")[0] for part in path.relative_to(base).parts[:-1] if "=" in part)
     file = SampleFile(str(path), kind, tuple(columns), str(base), folders, separator=separator, measure=named)
@@ -329,22 +321,8 @@ def _refuse_names_of_sparks(path: Path) -> None:
         raise Wrong(NOT_SAMPLES, f"has {' '.join(found)} in its path, which is a pattern to Spark: rename it")
 
 
-def _parquet_columns(path: Path) -> list[tuple[str, str]]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ModuleNotFoundError:
-        raise Wrong(
-            NOT_SAMPLES, "Parquet needs pyarrow, which is not installed: pip install 'kafka-reconciler[spark]'"
-        ) from None
-    try:
-        schema = parquet.read_schema(path)
-    except (ArrowException, OSError, ValueError) as error:
-        raise Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {first_line(error)}") from None
-    return [(field.name, str(field.type)) for field in schema]
-
-
 _COLUMNS_OF: Mapping[Kind, Callable[[Path], list[tuple[str, str]]]] = {
-    Kind.PARQUET: _parquet_columns,
+    Kind.PARQUET: parquet_columns,
     Kind.ORC: orc_columns,
     Kind.AVRO: avro_columns,
 }
@@ -397,10 +375,6 @@ def _refuse_other_answers(head: str) -> None:
         raise Wrong(NOT_SAMPLES, "is an error that Prometheus answered, not data; ask it again")
     if re.search(r'"resultType"\s*:\s*"(vector|scalar|string)"', head):
         raise Wrong(NOT_SAMPLES, "is the answer to an instant query; ask for a range (/api/v1/query_range)")
-
-
-def _head(path: Path) -> str:
-    return head_of(path).decode("utf-8", "replace")
 
 
 def check_columns(file: SampleFile) -> None:

@@ -1,4 +1,4 @@
-"""Looks at how files of samples begin: compressed text, ORC, Avro, CSV with semicolons, JmxTool's CSV.
+"""Looks at how files of samples begin: compressed text, Parquet, ORC, Avro, CSV with semicolons, JmxTool's CSV.
 
 What is told of a file here is what Spark needs to read it, and what a user needs to know of a file it could not read.
 """
@@ -75,6 +75,19 @@ def _without_pyarrow(what: str) -> Wrong:
 def first_line(error: Exception) -> str:
     """Return the first line of what an error says, to stand in a sentence."""
     return str(error).partition("\n")[0].rstrip(".")
+
+
+def parquet_columns(path: Path) -> list[tuple[str, str]]:
+    """Return the columns of a Parquet file and their types as Arrow names them."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ModuleNotFoundError:
+        raise _without_pyarrow("Parquet") from None
+    try:
+        schema = parquet.read_schema(path)
+    except (ArrowException, OSError, ValueError) as error:
+        raise Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {first_line(error)}") from None
+    return [(field.name, str(field.type)) for field in schema]
 
 
 def orc_columns(path: Path) -> list[tuple[str, str]]:

@@ -18,10 +18,10 @@ from pathlib import Path
 from types import ModuleType
 from uuid import uuid4
 
-from reconciler.balance.files.sample_files import BROKER_COLUMNS, ESTIMATED, RATES, REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.balance.files.sample_files import BROKER_COLUMNS, ESTIMATED, REPLICA_COLUMNS, SAMPLE_COLUMNS
 from reconciler.balance.model.cruise_control import Report
 from reconciler.balance.model.exported import BrokerSample
-from reconciler.balance.model.shares import Shares
+from reconciler.balance.model.shares import RATES, Shares
 from reconciler.files.raw import write_atomically
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.sample import ClusterSample

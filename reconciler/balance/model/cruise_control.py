@@ -21,7 +21,7 @@ from reconciler.model.topic_partition import TopicPartition
 
 TOPICS = ("__CruiseControlMetrics", "strimzi.cruisecontrol.metrics")
 """The reporter's own name for its topic, and the one that Strimzi sets."""
-_HEAD, _LENGTH, _FIGURE = Struct(">bbbqi"), Struct(">i"), Struct(">d")
+_HEAD, _INT, _FIGURE = Struct(">bbbqi"), Struct(">i"), Struct(">d")
 _BROKER, _TOPIC, _REPLICA = range(3)
 _VERSION = 0
 _OF_BROKERS = {
@@ -37,6 +37,8 @@ _OF_BROKERS = {
 """Types of ALL_TOPIC_BYTES_IN and so on; times are the 99.9th percentiles of the total time."""
 _OF_TOPICS = {2: "bytes_in", 3: "bytes_out", 15: "messages_in"}
 _PARTITION_SIZE = 4
+_GONE_AFTER = 3_600_000
+"""Milliseconds without a report, after which a broker counts as gone: nothing is read again for its sake."""
 _METADATA = "__cluster_metadata"
 """The log of the controllers: no topic that anybody else knows of."""
 
@@ -60,13 +62,13 @@ def decoded(record: bytes) -> Metric | None:
             raise ValueError(f"is of form {kind}, version {version}")
         place, topic, partition = _HEAD.size, "", -1
         if kind != _BROKER:
-            (length,) = _LENGTH.unpack_from(record, place)
-            place += _LENGTH.size
+            (length,) = _INT.unpack_from(record, place)
+            place += _INT.size
             topic = record[place : place + length].decode() if length >= 0 else ""
             place += length
         if kind == _REPLICA:
-            (partition,) = _LENGTH.unpack_from(record, place)
-            place += _LENGTH.size
+            (partition,) = _INT.unpack_from(record, place)
+            place += _INT.size
         (value,) = _FIGURE.unpack_from(record, place)
         if place + _FIGURE.size != len(record):
             raise ValueError("has bytes behind its figure")
@@ -150,9 +152,10 @@ class Reports:
     def read_again_from(self, positions: Positions) -> dict[int, int]:
         """Return where to begin another time: before what is open, and before the last report of each broker told.
 
-        That one tells what the next one's partitions have grown by.
+        That one tells what the next one's partitions have grown by. Of a broker that is gone there is no next one.
         """
-        last = {(milliseconds, broker) for broker, milliseconds in self.told.items()}
+        newest = max(self.told.values(), default=0)
+        last = {(told, broker) for broker, told in self.told.items() if newest - told < _GONE_AFTER}
         for key in [key for key in self._begins if key not in self._open and key not in last]:
             del self._begins[key]
         return {

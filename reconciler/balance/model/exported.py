@@ -1,4 +1,4 @@
-"""Tells what exported figures mean by their names and labels, and makes of them what each broker carries.
+"""Tells by names and labels what exported figures mean, and computes from them what each broker carries.
 
 Names are compared without case and separators, with the label `name` behind them: the JMX exporter's rule files spell
 one metric in many ways. `spark.metric_names` goes by the same patterns.
@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 FORM = "counttotal|total|count|oneminuterate"
 TOPIC_RATE = rf"^kafkaserverbrokertopicmetrics({FORM})?(bytesin|bytesout|messagesin)(persec)?({FORM})?$"
-BROKER_LABELS = ("broker_id", "broker", "kafka_broker_id", "node_id", "instance", "pod", "host")
 _NUMBERED = ("broker_id", "broker", "kafka_broker_id", "node_id")
-_NAMED = ("instance", "host", "pod", "kubernetes_pod_name")
+_NAMED = ("instance", "pod", "host", "kubernetes_pod_name")
+BROKER_LABELS = (*_NUMBERED, *_NAMED)
+"""The labels that tell brokers apart, the surest first."""
 _BROKER_RATE = re.compile(
     rf"kafkaserverbrokertopicmetrics({FORM})?(replicationbytesin|bytesin|bytesout)(persec)?({FORM})?"
 )
@@ -139,8 +140,8 @@ def carried(
 ) -> Carried:
     """Return what brokers carry by these figures, told `at` a time in seconds.
 
-    `broker`: whose figures they are; None: their labels tell. What is told twice of one broker, as where two clusters
-    share one Prometheus, is not believed.
+    `broker`: whose figures they are; None: their labels tell. Where one figure of a broker has two values, as where two
+    clusters share one Prometheus, none of that broker's figures count.
     """
     best: dict[_Key, tuple[int, float | None]] = {}
     twice: set[int] = set()

@@ -1,4 +1,7 @@
-"""Reads tables of samples in the forms that Spark reads only under conditions, and refuses them where it cannot."""
+"""Reads samples in forms that Spark reads only under conditions, and refuses what it would read wrongly or not at all.
+
+These are Avro, times in ORC, and decimal commas in CSV.
+"""
 
 from collections.abc import Sequence
 
@@ -30,9 +33,9 @@ def avro(reader: DataFrameReader, paths: Sequence[str]) -> DataFrame:
 
 
 def refuse_local_times(spark: SparkSession, file: SampleFile) -> None:
-    """Raise ReconcilerError for ORC's times that Spark would take for others.
+    """Raise ReconcilerError for times in ORC that Spark would read wrongly, or not at all.
 
-    Those without a zone it takes for Java's zone, unless that is UTC; those with one it cannot read before 4.3.
+    Spark reads those without a zone in Java's zone, which is right in UTC alone, and those with a zone from 4.3 on.
     """
     kind = dict(file.columns).get("ts", "")
     if kind.startswith("timestamp") and "tz=" in kind and _version(spark) < _READS_ZONES:

@@ -12,10 +12,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spar
 
 from reconciler.balance.files.sample_files import SampleFile
 from reconciler.balance.model.load_report import Rule
-from reconciler.balance.spark.metric_names import measured
-from reconciler.balance.spark.normalise import MARKS, MICROS, mark
-from reconciler.balance.spark.prometheus import samples_of, with_value
-from reconciler.balance.spark.schemas import SAMPLES, struct
+from reconciler.balance.spark.metric_names import is_used, measured
+from reconciler.balance.spark.normalise import MICROS
+from reconciler.balance.spark.prometheus import only_counted, samples_of, with_value
+from reconciler.balance.spark.schemas import struct
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import tried, united
 from reconciler.balance.spark.uri_results import by_name
@@ -39,19 +39,21 @@ def jmx_tool_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: 
         .withColumn("at", F.when(F.col("fields")[0].rlike(_MILLISECONDS), tried("fields[0]", "bigint") * 1000))
     )
     is_line = F.col("has_header").isNotNull() & F.col("at").isNotNull()
-    points = told.where(is_line).transform(_on_grid).transform(_points, columns.where(_is_used()))
-    samples = samples_of(points, columns.where(~_is_used()), cluster)
-    return samples.unionByName(told.where(~is_line).transform(_unreadable, cluster))
+    points = told.where(is_line).transform(_on_grid).transform(_points, columns.where(is_used()))
+    # A line that is cut short, or has no header of its width, is only counted; so is a column that is not used.
+    unread = told.where(~is_line).transform(only_counted, Rule.UNREADABLE)
+    unused = columns.where(~is_used()).transform(only_counted, Rule.UNUSED_SERIES)
+    return samples_of(points, united((unused, unread)), cluster)
 
 
 def _lines(spark: SparkSession, files: Sequence[SampleFile]) -> DataFrame:
     """Return one row for each line, with its file, whose broker nobody names."""
-    by_root = groupby(sorted(files, key=_form), key=_form)
-    return united(_read(spark, list(group)) for _, group in by_root)
+    alike = groupby(sorted(files, key=_form), key=_form)
+    return united(_read(spark, list(group)) for _, group in alike)
 
 
-def _form(file: SampleFile) -> tuple[str, tuple[str, ...], str]:
-    return file.root, file.folders, file.path
+def _form(file: SampleFile) -> tuple[str, tuple[str, ...]]:
+    return file.root, file.folders
 
 
 def _read(spark: SparkSession, files: Sequence[SampleFile]) -> DataFrame:
@@ -109,11 +111,6 @@ def _columns(headers: DataFrame) -> DataFrame:
     return measured(parts, F.col("spelt"), F.lit(None).cast("string"), "").drop("name", "spelt")
 
 
-def _is_used() -> Column:
-    is_log = F.col("log").isNotNull() & F.col("partition").isNotNull()
-    return F.col("topic").isNotNull() & (is_log | F.col("rate").isNotNull())
-
-
 def _on_grid(told: DataFrame) -> DataFrame:
     """Add `ts`, the moment on the grid of the cluster."""
     spans = (
@@ -134,12 +131,3 @@ def _points(told: DataFrame, columns: DataFrame) -> DataFrame:
     fields = told.select("cluster", *_FILE, "written_at", "ts", "at", F.posexplode("fields").alias("place", "field"))
     what = F.broadcast(columns.drop("cluster", "written_at"))
     return fields.join(what, on=[*_FILE, "place"], how="inner").transform(with_value, "field").drop("field")
-
-
-def _unreadable(lines: DataFrame, cluster: str | None) -> DataFrame:
-    """Return one row for each line that is cut short, or has no header of its width: it is only counted."""
-    nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in SAMPLES if field.name != "cluster"]
-    name = F.nullif("cluster", F.lit("")) if cluster is None else F.lit(cluster)
-    return lines.select(
-        name.alias("cluster"), *nothing, "written_at", mark(Rule.UNREADABLE, F.lit(col=True)).alias(MARKS)
-    ).select(*SAMPLES.fieldNames(), "written_at", MARKS)

@@ -48,6 +48,12 @@ def measured(series: DataFrame, name: Column, label: Column, given: str) -> Data
     )
 
 
+def is_used() -> Column:
+    """Return whether what was `measured` tells of a topic: a rate, or the log of a partition."""
+    is_log = F.col("log").isNotNull() & F.col("partition").isNotNull()
+    return F.col("topic").isNotNull() & (is_log | F.col("rate").isNotNull())
+
+
 def _known(plain: Column) -> dict[str, Column]:
     """Return what exporters' names say: the measure, and how its rate is spelt."""
     of_log = F.regexp_extract(plain, _LOG, 1)

@@ -19,9 +19,9 @@ from reconciler.balance.files.sample_files import SampleFile
 from reconciler.balance.model.exported import BROKER_LABELS
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.growth import grown
-from reconciler.balance.spark.metric_names import END_OFFSET, SIZE, measured
+from reconciler.balance.spark.metric_names import END_OFFSET, SIZE, is_used, measured
 from reconciler.balance.spark.normalise import MARKS, has, mark, marks
-from reconciler.balance.spark.schemas import RATES, SAMPLES, struct
+from reconciler.balance.spark.schemas import RATES, SAMPLES, struct, unknown_but
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import tried, united
 from reconciler.balance.spark.uri_results import by_name
@@ -44,11 +44,12 @@ def prometheus_samples(spark: SparkSession, files: Sequence[SampleFile], cluster
         for measure, paths in sorted(by_measure.items())
     )
     series = united(answers)
-    return samples_of(series.transform(_points), series.where(~_is_used()), cluster)
+    unused = series.where(~_has_values()).transform(only_counted, Rule.UNUSED_SERIES)
+    return samples_of(series.transform(_points), unused, cluster)
 
 
-def samples_of(told: DataFrame, unused: DataFrame, cluster: str | None) -> DataFrame:
-    """Return the samples that the points of series come to; series that tell nothing are counted.
+def samples_of(told: DataFrame, counted: DataFrame, cluster: str | None) -> DataFrame:
+    """Return the samples that the points of series come to, and the rows that are `only_counted`.
 
     A point has `cluster, topic, partition, broker, log, rate, is_counter, ts, at, value, written_at, marks`: `log` is a
     size or an end offset, `rate` a rate or what counts up to one, of the partition or, where that is None, of the
@@ -61,8 +62,7 @@ def samples_of(told: DataFrame, unused: DataFrame, cluster: str | None) -> DataF
     logs = once.where(F.col("log").isNotNull()).select(*own.columns).unionByName(own).transform(_logs)
     topics = rates.where(F.col("partition").isNull()).transform(_of_topics)
     samples = logs.transform(_shares).join(topics, on=[*_TOPIC, "ts"], how="full").transform(_split)
-    counted = points.where(has(Rule.DUPLICATE)).transform(_repeated), unused.transform(_left_unused)
-    samples = united((samples, *counted))
+    samples = united((samples, points.where(has(Rule.DUPLICATE)).transform(_repeated), counted))
     name = F.nullif("cluster", F.lit("")) if cluster is None else F.lit(cluster)
     return samples.withColumn("cluster", name).select(*SAMPLES.fieldNames(), "written_at", MARKS)
 
@@ -87,15 +87,14 @@ def _label(name: str) -> Column:
     return F.col("series.metric")[name]
 
 
-def _is_used() -> Column:
-    is_log = F.col("log").isNotNull() & F.col("partition").isNotNull()
-    return F.col("topic").isNotNull() & F.col("values").isNotNull() & (is_log | F.col("rate").isNotNull())
+def _has_values() -> Column:
+    return is_used() & F.col("values").isNotNull()
 
 
 def _points(series: DataFrame) -> DataFrame:
     """One row for each value of the series that tell something."""
     return (
-        series.where(_is_used())
+        series.where(_has_values())
         .withColumn("point", F.explode("values"))
         .withColumn("at", tried("try_cast(point[0] AS decimal(20,6)) * 1000000", "bigint"))
         .withColumn("ts", F.timestamp_micros("at"))
@@ -247,12 +246,11 @@ def _split(joined: DataFrame) -> DataFrame:
 def _repeated(points: DataFrame) -> DataFrame:
     """One row for each partition, or topic, and moment of which something was told again: it is only counted."""
     keys = (*_TOPIC, "partition", "ts")
-    nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in SAMPLES if field.name not in keys]
     again = points.groupBy(*keys).agg(F.max("written_at").alias("written_at"), F.bit_or(MARKS).alias(MARKS))
-    return again.select(*keys, *nothing, "written_at", MARKS)
+    return again.select(*keys, *unknown_but(*keys), "written_at", MARKS)
 
 
-def _left_unused(series: DataFrame) -> DataFrame:
-    """One row, without a time, for each series that tells nothing of a partition or topic: it is only counted."""
-    nothing = [F.lit(None).cast(field.dataType).alias(field.name) for field in SAMPLES if field.name != "cluster"]
-    return series.select("cluster", *nothing, "written_at", mark(Rule.UNUSED_SERIES, F.lit(col=True)).alias(MARKS))
+def only_counted(rows: DataFrame, rule: Rule) -> DataFrame:
+    """Return a row without a time and a partition for each of these, which broke the rule."""
+    broken = mark(rule, F.lit(col=True)).alias(MARKS)
+    return rows.select("cluster", *unknown_but("cluster"), "written_at", broken)

@@ -7,6 +7,8 @@ null in a sample that counts; any measure may be null, which is unknown and neve
 
 from collections.abc import Mapping
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 from pyspark.sql.types import (
     BooleanType,
     DataType,
@@ -19,10 +21,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from reconciler.balance.files.sample_files import KEYS, RATES, REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.balance.files.sample_files import KEYS, REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.balance.model.shares import RATES
 from reconciler.files.loads import LOAD_COLUMNS
 
-__all__ = ["KEYS", "LOADS", "RATES", "REPLICA_SAMPLES", "SAMPLES", "struct"]
+__all__ = ["KEYS", "LOADS", "RATES", "REPLICA_SAMPLES", "SAMPLES", "struct", "unknown_but"]
 
 _TYPES: Mapping[str, DataType] = {
     "timestamp": TimestampType(),
@@ -42,3 +45,8 @@ def struct(columns: Mapping[str, DataType | str]) -> StructType:
 
 
 SAMPLES, REPLICA_SAMPLES, LOADS = struct(SAMPLE_COLUMNS), struct(REPLICA_COLUMNS), struct(LOAD_COLUMNS)
+
+
+def unknown_but(*names: str) -> list[Column]:
+    """Return the columns of SAMPLES but these, each null."""
+    return [F.lit(None).cast(field.dataType).alias(field.name) for field in SAMPLES if field.name not in names]

@@ -32,7 +32,7 @@ from reconciler.balance.spark.formats import avro, refuse_local_times, with_deci
 from reconciler.balance.spark.jmx_tool import jmx_tool_samples
 from reconciler.balance.spark.normalise import MARKS, mark, marks
 from reconciler.balance.spark.prometheus import prometheus_samples
-from reconciler.balance.spark.schemas import RATES, REPLICA_SAMPLES, SAMPLES, struct
+from reconciler.balance.spark.schemas import RATES, REPLICA_SAMPLES, SAMPLES, struct, unknown_but
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import any_of, tried, united
 from reconciler.balance.spark.tables import read_format
@@ -239,9 +239,6 @@ def _of_replicas(replicas: DataFrame, brokers: Iterable[int] | None) -> DataFram
     if brokers is not None:
         is_unknown = is_unknown | ~F.col("broker").isin(sorted(brokers))
     is_known = ~is_unknown
-    missing = [
-        F.lit(None).cast(field.dataType).alias(field.name) for field in SAMPLES if field.name not in _FROM_REPLICAS
-    ]
     return (
         replicas.where(~F.coalesce("is_future", F.lit(col=False)))
         .withColumn(MARKS, marks(F.col(MARKS), mark(Rule.UNKNOWN_BROKER, is_unknown)))
@@ -252,7 +249,7 @@ def _of_replicas(replicas: DataFrame, brokers: Iterable[int] | None) -> DataFram
             F.max("written_at").alias("written_at"),
             F.bit_or(MARKS).alias(MARKS),
         )
-        .select(*_FROM_REPLICAS, *missing, "written_at", MARKS)
+        .select(*_FROM_REPLICAS, *unknown_but(*_FROM_REPLICAS), "written_at", MARKS)
     )
 
 
@@ -283,7 +280,7 @@ def snapshot_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: 
     return (
         spark.read.schema(_SNAPSHOT)
         .json(list(map(_path, files)), multiLine=True, mode="FAILFAST")
-        .select("*", F.col("_metadata.file_modification_time").alias("written_at"))
+        .select("*", F.col(_FILE_TIME).alias("written_at"))
         .withColumn("topic", F.explode("topics"))
         .withColumn("each", F.explode("topic.partitions"))
         .select(

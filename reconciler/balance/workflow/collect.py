@@ -64,8 +64,8 @@ class Collected:
         return self.written.replicas if self.written else None
 
     @property
-    def brokers(self) -> Annotated[int | None, "Brokers whose load exporters told; null where nothing was sampled."]:
-        """Brokers whose load exporters told."""
+    def brokers(self) -> Annotated[int | None, "Brokers whose load was told; null where nothing was sampled."]:
+        """Brokers whose load was told, by exporters or by Cruise Control's reporter."""
         return self.written.brokers if self.written else None
 
 
@@ -116,27 +116,18 @@ def _round(
     at = admin.clock.time_of_day()
     try:
         if isinstance(beside, CruiseControl):
-            return _of_cruise_control(admin, desired, out, number, beside)
+            cluster = _named(desired, admin.cluster_id())
+            return Collected(cluster, number, at, *beside.collect(admin, out, cluster, at))
         sample = _sample(admin)
     except (ClusterUnavailable, MissingRight) as error:
         if number == 0:
             raise
         return Collected(desired.cluster.name if desired else "", number, at, failed=str(error))
-    cluster = desired.cluster.name if desired is not None else sample.cluster_id
-    _refuse_another(desired, sample.cluster_id)
+    cluster = _named(desired, sample.cluster_id)
     told = Carried() if beside is None else _carried(admin, beside)
     rates = {} if beside is None else beside.shares(sample, told)
     written = write_round(out, cluster, at, sample, rates=rates, brokers=told.brokers)
     return Collected(cluster, number, at, written, (*sample.untold, *told.untold))
-
-
-def _of_cruise_control(admin: Admin, desired: Desired | None, out: Path, number: int, read: CruiseControl) -> Collected:
-    at = admin.clock.time_of_day()
-    cluster_id = admin.cluster_id()
-    _refuse_another(desired, cluster_id)
-    cluster = desired.cluster.name if desired is not None else cluster_id
-    written, untold = read.collect(admin, out, cluster, at)
-    return Collected(cluster, number, at, written, untold)
 
 
 def _carried(admin: Admin, exporters: Exporters) -> Carried:
@@ -154,12 +145,18 @@ def _sample(admin: Admin) -> ClusterSample:
     return sample
 
 
-def _refuse_another(desired: Desired | None, cluster_id: str) -> None:
-    """Raise Refused where the cluster that answers is not the one declared: its samples would spoil the others."""
-    wanted = desired.cluster.cluster_id if desired is not None else None
-    if desired is not None and wanted is not None and wanted != cluster_id:
+def _named(desired: Desired | None, cluster_id: str) -> str:
+    """Return what samples call the cluster: its declared name, else its id.
+
+    Raises Refused where the cluster that answers is not the one declared: its samples would spoil the others.
+    """
+    if desired is None:
+        return cluster_id
+    wanted = desired.cluster.cluster_id
+    if wanted is not None and wanted != cluster_id:
         raise Refused(
             f"{desired.cluster.name} declares clusterId {wanted}, but {cluster_id} answers: reach the right cluster, "
             "or correct clusterId; nothing was written of it",
             code=ANOTHER_CLUSTER,
         )
+    return desired.cluster.name

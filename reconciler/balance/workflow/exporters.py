@@ -64,8 +64,6 @@ class Exporters:
         jobs = [partial(self._exposed, admin, brokers, endpoint) for endpoint in self.endpoints]
         if self.prometheus is not None:
             jobs.append(partial(self._queried, admin, brokers, self.prometheus))
-        if not jobs:
-            return Carried()
         with ThreadPoolExecutor(min(MOST_AT_ONCE, len(jobs))) as pool:
             return _together([each.result() for each in [pool.submit(job) for job in jobs]])
 
@@ -94,10 +92,9 @@ class Exporters:
 
     def _queried(self, admin: Admin, brokers: Brokers, url: str) -> Carried:
         at = admin.clock.time_of_day().timestamp()
-        is_first = url not in self._counters
         counters = self._counters.setdefault(url, Counters())
         try:
-            if is_first:
+            if not counters.last:
                 before = at - LOOK_BACK_SECONDS
                 carried(queried(self.client, url, self.match, before), brokers, counters, before)
             return carried(queried(self.client, url, self.match, at), brokers, counters, at)

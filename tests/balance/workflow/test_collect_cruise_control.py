@@ -19,13 +19,13 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 from pyarrow import parquet
 
-from reconciler.admin.port import Admin
+from reconciler.admin.port import EARLIEST, Admin, Records
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.balance.model.cruise_control import Metric, decoded
+from reconciler.balance.model.cruise_control import Metric, Reports, decoded
 from reconciler.balance.workflow import collect as verb
 from reconciler.balance.workflow.collect import Collected, collect
 from reconciler.balance.workflow.cruise_control import CruiseControl
-from reconciler.model.problem import InvalidInput
+from reconciler.model.problem import ClusterUnavailable, InvalidInput
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.inputs import Inputs
 
@@ -223,6 +223,83 @@ def test_long_histories_are_read_in_parts_and_no_report_is_torn(
     assert len([row for row in rows(tmp_path) if row["bytes_in"] is not None]) == 6
 
 
+def test_a_round_ends_while_brokers_write_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    admin = reporting()
+    admin.cluster = replace(admin.cluster, observed_at="2026-11-26T07:20:00Z")
+    early = SimulatedAdmin(admin.cluster)
+    records, rounds = early.records, []
+    write(early, report(0))
+
+    def written_on(positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:
+        rounds.append(positions)
+        assert len(rounds) < 10, "the round never ends"
+        write(early, report(0))
+        return records(positions)
+
+    monkeypatch.setattr(early, "records", written_on)
+    collect(reach(monkeypatch, early), str(tmp_path), verb.ONCE, lambda _: None, CruiseControl())
+    assert len(rounds) == 1
+
+
+def test_a_round_that_fails_leaves_its_reports_to_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    admin = reporting()
+    told: list[Collected] = []
+    every = timedelta(minutes=1)
+    records, asked = admin.records, []
+
+    def tell(each: Collected) -> None:
+        if not told:
+            write(admin, [*report(0), *report(1)])
+        told.append(each)
+
+    def broken_off(positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:
+        asked.append(positions)
+        # The second round has read the first report and a part of the other, and then the cluster is gone.
+        if len(asked) == 2:
+            raise ClusterUnavailable("gone")
+        return records(positions)
+
+    monkeypatch.setattr(admin, "records", broken_off)
+    monkeypatch.setattr("reconciler.admin.simulated.RECORDS_AT_ONCE", 12)
+    monkeypatch.setattr("reconciler.balance.workflow.cruise_control.WHOLE_AFTER_SECONDS", 0)
+    collect(reach(monkeypatch, admin), str(tmp_path), verb.Schedule(every, 2 * every), tell, CruiseControl())
+    assert [each.partitions for each in told] == [0, None, 12]
+    assert len(rows(tmp_path)) == 12
+
+
+def test_a_partition_whose_leader_is_silent_at_first_is_read_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = reporting()
+    write(admin, [*report(0), *report(1)])
+    told: list[Collected] = []
+    offsets = admin.log_offsets
+
+    def silent_at_first(keys: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
+        return offsets([key for key in keys if key.partition > 0 or told], at)
+
+    monkeypatch.setattr(admin, "log_offsets", silent_at_first)
+    schedule = verb.Schedule(timedelta(minutes=1), timedelta(minutes=1))
+    collect(reach(monkeypatch, admin), str(tmp_path), schedule, told.append, CruiseControl())
+    assert [each.untold for each in told] == [
+        (f"{TOPIC}-0 has no leader that answers: its records are read later",),
+        (),
+    ]
+    state = json.loads(next(tmp_path.glob("_cruise_control/cluster=*/read.json")).read_text())
+    assert set(state["positions"]) == {"0", "1", "2"}
+
+
+def test_a_broker_that_is_gone_is_not_read_again_for_ever() -> None:
+    reports = Reports()
+    hour = 3_600_000
+    reports.add([(0, Metric(hour, 1, "cpu", 0.5)), (5, Metric(hour, 2, "cpu", 0.5))], 0)
+    assert len(reports.whole({}, 2 * hour)) == 2
+    assert reports.read_again_from({0: 6}) == {0: 0}
+    reports.add([(9, Metric(2 * hour, 2, "cpu", 0.5))], 0)
+    assert len(reports.whole({}, 3 * hour)) == 1
+    assert reports.read_again_from({0: 10}) == {0: 9}
+
+
 def test_a_topic_that_is_not_there_and_a_broken_state_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,4 +329,10 @@ def test_what_is_read_at_first_begins_as_far_back_as_asked(tmp_path: Path, monke
     collect(
         reach(monkeypatch, admin), str(tmp_path), verb.ONCE, lambda _: None, CruiseControl(since=timedelta(minutes=5))
     )
+    state = next(tmp_path.glob("_cruise_control/cluster=*/read.json"))
+    state.write_text(state.read_text().replace(TOPIC, "another"))
+    collect(
+        reach(monkeypatch, admin), str(tmp_path), verb.ONCE, lambda _: None, CruiseControl(since=timedelta(minutes=5))
+    )
+    assert EARLIEST not in asked
     assert asked[0] == int(datetime(2026, 11, 26, 7, 25, tzinfo=UTC).timestamp() * 1000)

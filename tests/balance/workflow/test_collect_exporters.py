@@ -264,3 +264,18 @@ def test_what_a_metrics_client_may_hold(tmp_path: Path) -> None:
 def test_an_endpoint_may_say_whose_it_is() -> None:
     assert (endpoint("3=http://k:7071/metrics").broker, endpoint("http://k:7071/?a=b").broker) == (3, None)
     assert Exporters(http_client(None, {})).match == ""
+
+
+def test_a_prometheus_that_answers_late_is_asked_for_a_minute_ago_then(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answered(query: dict[str, list[str]]) -> tuple[int, str]:
+        total = float(query["time"][0]) * 5
+        figure = ("kafka_server_BrokerTopicMetrics_Count", {"name": "BytesInPerSec", "broker": "1"}, total)
+        return vector(figure) if len(served.asked) > 1 else (503, "")
+
+    served.texts["/api/v1/query"] = answered
+    inputs = reach(monkeypatch, SimulatedAdmin(small_cluster(*LINES)))
+    exporters = exporters_named(inputs, served.url, None, (), None)
+    collect(inputs, str(tmp_path), Schedule(MINUTE, MINUTE), lambda _: None, exporters)
+    assert [row["bytes_in"] for row in rows(tmp_path / "_brokers")] == [pytest.approx(5)]
