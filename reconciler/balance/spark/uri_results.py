@@ -27,6 +27,8 @@ _PATTERN = re.compile(r"([*?\[\]{}\\])")
 GLOB_PATHS = "__globPaths__"
 """Off, Spark takes a path by its very name; of several it would read each as often as there are."""
 _HIDDEN = ("_", ".")
+_NEW = "_new-"
+"""How a folder begins in which a result at an object store is staged; a run that died leaves it behind."""
 _YES = (True,)  # of Java, whose arguments have no names
 
 
@@ -105,7 +107,7 @@ def replaced_at_uri(spark: SparkSession, uri: str, token: str) -> Iterator[Stage
     is_store = uri.partition(":")[0].lower() in OBJECT_STORES
     above, _, name = uri.rpartition("/")
     mark = uuid4().hex[:8]
-    staged = Staged(f"{uri}/_new-{mark}" if is_store else f"{above}/.{name}.new-{mark}")
+    staged = Staged(f"{uri}/{_NEW}{mark}" if is_store else f"{above}/.{name}.new-{mark}")
     try:
         yield staged
         if is_store:
@@ -195,6 +197,7 @@ class _JavaFiles:
         if not self._system.getFileStatus(path).isDirectory():
             raise ReconcilerError(f"{self._uri}: is a file; name a folder to write to", code=NOT_OURS)
         names = {status.getPath().getName() for status in self._system.listStatus(path)}
+        names = {name for name in names if not name.startswith(_NEW)}
         if names and names.isdisjoint((token, MARK_FOLDER)):
             raise _not_ours(self._uri, token)
 
