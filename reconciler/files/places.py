@@ -31,6 +31,12 @@ def as_local(place: str) -> str:
     return f"/{found[3].lstrip('/')}" if found and found[1].lower() == "file" and not found[2] else place
 
 
+def path_of(uri: str) -> str:
+    """Return what follows scheme and host in a URI, without slashes around it."""
+    found = _URI.match(uri)
+    return (found[3] if found else uri).strip("/")
+
+
 def may_be_table(place: str) -> bool:
     """Return whether it may name a table of a catalogue: it reads like a name, and no such path is there."""
     return _NAME.fullmatch(place) is not None and not Path(place).exists()

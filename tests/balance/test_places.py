@@ -176,6 +176,18 @@ def test_a_result_at_an_object_store_is_read_by_its_list(spark: "SparkSession", 
     assert read_table(spark, place).count() == 3
 
 
+def test_what_a_run_that_died_has_staged_at_an_object_store_does_not_stop_the_next_one(
+    spark: "SparkSession", store: Lake
+) -> None:
+    from reconciler.balance.spark.tables import read_table, write_whole
+
+    staged = store.folder / "out" / "_new-0a1b2c3d"
+    staged.mkdir(parents=True)
+    (staged / "part-0.parquet").write_bytes(b"cut off")
+    write_whole(spark.range(3), f"{store.uri}/out")
+    assert read_table(spark, f"{store.uri}/out").count() == 3
+
+
 def test_files_at_a_uri_are_told_and_read_as_those_of_a_folder(spark: "SparkSession", lake: Lake) -> None:
     """Kinds are told by names, JSON by how it begins, columns by headers and footers."""
     from reconciler.balance.spark.places import looked_up
@@ -299,6 +311,19 @@ def test_a_table_is_not_read_as_bare_parquet_but_by_its_reader_or_not_at_all(
     with pytest.raises(LoadsUnreadable, match=f"is {what} table, which only Spark reads") as raised:
         read_loads(str(table), "east")
     assert raised.value.code == "KR283"
+
+
+def test_an_iceberg_table_is_the_folder_above_its_own_metadata(spark: "SparkSession", lake: Lake) -> None:
+    from reconciler.balance.spark.places import looked_up
+
+    log = lake.folder / "metadata" / "table" / "metadata" / "v1.metadata.json"
+    log.parent.mkdir(parents=True)
+    log.write_text("{}")
+    with pytest.raises(ReconcilerError, match="metadata/table: is an Iceberg table"):
+        looked_up(spark, find_sample_files([f"{lake.uri}/metadata"]).files)
+    (lake.folder / "a.metadata.json").write_text(json.dumps({"ts": START, "topic": "t", "partition": 1, "bytes_in": 5}))
+    (found,) = looked_up(spark, find_sample_files([f"{lake.uri}/a.metadata.json"]).files).files
+    assert found.kind is Kind.JSON_LINES
 
 
 def test_patterns_of_this_machine_are_opened_and_their_folders_are_columns(tmp_path: Path) -> None:

@@ -31,14 +31,13 @@ from reconciler.balance.files.sample_formats import NOT_SAMPLES, Wrong, is_jmx_t
 from reconciler.balance.files.table_folders import ICEBERG, PART_OF_TABLE, part_of_table
 from reconciler.balance.spark.formats import avro
 from reconciler.balance.spark.session import as_hadoop, raised_by_spark, spark_errors
-from reconciler.balance.spark.tables import format_at, place_is_table, reachable, read_format
+from reconciler.balance.spark.tables import format_at, iceberg_tables, place_is_table, reachable, read_format
 from reconciler.balance.spark.uri_results import by_name, files_at
 from reconciler.model.problem import InvalidInput, Problem
 
 UNLIKE = "KR286"
 _HEAD = 8192
 _PATTERN = frozenset("*?[]{}\\")
-_ICEBERG_LOG = "/metadata/"
 # As Arrow names them, whose types the checks know.
 _ARROW = {
     "timestamp": "timestamp[us, tz=UTC]",
@@ -139,7 +138,7 @@ def _tables(spark: SparkSession, root: str, names: Sequence[str]) -> dict[str, s
     for folder in _above(root):
         if format_at(spark, folder):
             raise Wrong(PART_OF_TABLE, part_of_table(folder))
-    found = {name.partition(_ICEBERG_LOG)[0]: ICEBERG for name in names if name.endswith(".metadata.json")}
+    found = dict.fromkeys(sorted(iceberg_tables(names)), ICEBERG)
     below = {folder for name in names for folder in _folders(root, name)}
     for folder in sorted(() if is_file else {root, *below}):
         form = None if _is_in(folder, found) else format_at(spark, folder)

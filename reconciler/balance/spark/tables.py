@@ -6,7 +6,7 @@ have their format's own commit. Reading goes by Spark alone; only what is rename
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,13 @@ from reconciler.balance.files.folders import NOT_OURS, TABLES_MARK, replaced_fol
 from reconciler.balance.files.table_folders import DELTA, ICEBERG, NO_READER, no_reader
 from reconciler.balance.spark.session import as_hadoop, raised_by_spark, write_parquet
 from reconciler.balance.spark.uri_results import GLOB_PATHS, files_at, listed_files, replaced_at_uri
-from reconciler.files.places import as_local, is_uri, may_be_table
+from reconciler.files.places import as_local, is_uri, may_be_table, path_of
 from reconciler.model.problem import ReconcilerError
 
 NOT_WHOLE = "KR284"
 NO_FILE_SYSTEM = "KR285"
 _MISSING_CLASS = re.compile(r'No FileSystem for scheme "?([\w+.-]+)|ClassNotFoundException: Class (\S+) not found')
+_ICEBERG_METADATA = re.compile(r"(.+)/metadata/[^/]+\.metadata\.json", re.DOTALL)
 _OURS = "reconciler.writtenBy"
 
 
@@ -98,13 +99,12 @@ def place_is_table(spark: SparkSession, place: str, *, has_to_be: bool = True) -
 
     For one that need not be there yet it is enough that the catalogue has its namespace.
     """
-    if not may_be_table(place) or "`" in place:
-        return may_be_table(place)
-    namespace = place.rpartition(".")[0]
-    if _exists(spark, place):
+    if not may_be_table(place):
+        return False
+    if "`" in place or _exists(spark, place):
         return True
     try:
-        return not has_to_be and spark.catalog.databaseExists(namespace)
+        return not has_to_be and spark.catalog.databaseExists(place.rpartition(".")[0])
     except PySparkException:  # no such catalogue
         return False
 
@@ -132,8 +132,13 @@ def format_at(spark: SparkSession, uri: str) -> str | None:
     """Return the format of the table that stands at that URI; None for a mere folder."""
     if files_at(spark, f"{uri}/_delta_log"):
         return DELTA
-    is_iceberg = any(file.endswith(".metadata.json") for file in files_at(spark, f"{uri}/metadata") or ())
-    return ICEBERG if is_iceberg else None
+    tables = iceberg_tables(files_at(spark, f"{uri}/metadata") or ())
+    return ICEBERG if path_of(uri) in map(path_of, tables) else None
+
+
+def iceberg_tables(files: Iterable[str]) -> set[str]:
+    """Return the folders that are Iceberg tables: one of these files is the metadata of each."""
+    return {found[1] for found in map(_ICEBERG_METADATA.fullmatch, files) if found}
 
 
 @contextmanager
