@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from reconciler.model.problem import ReconcilerError
+from reconciler.model.problem import ReconcilerError, first_line
 
 UNKNOWN_SCHEME = "KR282"
 MARK_FOLDER, MARK_FILE = "_files", "list.json"
@@ -70,7 +70,7 @@ def file_system(uri: str) -> tuple[Any, str]:
             return fs.HadoopFileSystem(name or "default", int(port or 0)), f"/{path.lstrip('/')}"
     except (ImportError, AttributeError, OSError, ValueError) as error:
         raise ReconcilerError(
-            f"{uri}: pyarrow does not reach {scheme}: here: {_first_line(error)}; copy the folder to this machine, and "
+            f"{uri}: pyarrow does not reach {scheme}: here: {first_line(error)}; copy the folder to this machine, and "
             "name that",
             code=UNKNOWN_SCHEME,
         ) from None
@@ -94,7 +94,3 @@ def _s3_settings(bucket: str) -> dict[str, str]:
         return {"region": fs.resolve_s3_region(bucket)}
     except OSError:
         return {}
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0].rstrip(".")

@@ -20,7 +20,6 @@ from reconciler.balance.files.sample_formats import (
     Wrong,
     avro_columns,
     csv_fields,
-    first_line,
     head_of,
     is_jmx_tool,
     nameless_measure,
@@ -37,7 +36,7 @@ from reconciler.balance.files.table_folders import (
     tables_below,
 )
 from reconciler.files.places import as_local, is_for_spark, is_uri
-from reconciler.model.problem import InvalidInput, Problem
+from reconciler.model.problem import InvalidInput, Problem, first_line
 
 NO_FILE = "KR140"
 KEYS = ("cluster", "topic", "partition")

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
-from reconciler.model.problem import ReconcilerError
+from reconciler.model.problem import ReconcilerError, first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -132,10 +132,8 @@ def _session_on(url: str) -> "SparkSession":
         from pyspark.errors import PySparkException
         from pyspark.sql.connect.session import SparkSession as ConnectSession
     except ImportError as error:
-        raise ReconcilerError(
-            f"Spark Connect needs packages that are not installed: pip install 'pyspark[connect]' ({_first(error)})",
-            code=NO_PACKAGES,
-        ) from error
+        message = "Spark Connect needs packages that are not installed: pip install 'pyspark[connect]'"
+        raise ReconcilerError(f"{message} ({first_line(error)})", code=NO_PACKAGES) from error
     try:
         session: Any = ConnectSession(connection=url)
         # The client itself would try again for ten minutes, and not say so.
@@ -144,13 +142,9 @@ def _session_on(url: str) -> "SparkSession":
         message = f"no Spark Connect server answers at {shown(url)} within {_ANSWER_SECONDS} s"
         raise ReconcilerError(f"{message}: check the address, and that the server runs", code=NOT_STARTED) from None
     except (PySparkException, ValueError) as error:
-        reason = _first(error).replace(url, shown(url))
+        reason = first_line(error).replace(url, shown(url))
         raise ReconcilerError(f"Spark did not start on {shown(url)}: {reason}", code=NOT_STARTED) from error
     return cast("SparkSession", session)
-
-
-def _first(error: Exception) -> str:
-    return str(error).partition("\n")[0].rstrip(".")
 
 
 def _within(seconds: float, action: Callable[[], object]) -> None:
