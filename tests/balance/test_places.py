@@ -14,7 +14,7 @@ from helpers.samples.load_oracle import Row
 from helpers.samples.loads_folder import write_loads
 from helpers.samples.sample_tables import START, STRANGE, drawn_rows, write_by_age, write_parquet
 
-from reconciler.balance.files.folders import LOADS_REPORT
+from reconciler.balance.files.folders import LOADS_REPORT, TABLES_MARK
 from reconciler.balance.files.sample_files import Kind, find_sample_files
 from reconciler.files.loads import LoadsUnreadable, read_loads
 from reconciler.files.places import as_local, file_system, is_uri, may_be_table
@@ -82,12 +82,12 @@ def test_a_name_is_no_table_where_such_a_folder_is_there(tmp_path: Path, monkeyp
 def test_what_is_written_comes_back_by_its_very_name_and_a_failure_leaves_it(
     spark: "SparkSession", lake: Lake, form: str
 ) -> None:
-    from reconciler.balance.spark.tables import read_table, replaced, write_whole
+    from reconciler.balance.spark.tables import read_table, replaced
 
     name = EVERY.replace(":", "") if form.startswith("viewfs") else EVERY  # a file system of mounts knows no colon
     place = form.format(folder=lake.folder, test=lake.folder.name, name=name)
     for rows in (5, 3):
-        write_whole(spark.range(rows), place)
+        _write(spark.range(rows), place)
         assert sorted(row["id"] for row in read_table(spark, place).collect()) == list(range(rows))
     with pytest.raises(ZeroDivisionError), replaced(spark, place, "_balance") as result:
         _fail_after(result.write, spark.range(9))
@@ -95,8 +95,16 @@ def test_what_is_written_comes_back_by_its_very_name_and_a_failure_leaves_it(
     assert [path.name for path in lake.folder.iterdir()] == [name]
     (lake.folder / name / "_balance").unlink()
     with pytest.raises(ReconcilerError, match="holds other things") as foreign:
-        write_whole(spark.range(1), place)
+        _write(spark.range(1), place)
     assert foreign.value.code == "KR147"
+
+
+def _write(table: "DataFrame", place: str) -> None:
+    from reconciler.balance.spark.tables import replaced
+
+    with replaced(table.sparkSession, place, TABLES_MARK) as result:
+        result.write(table)
+        result.tell(TABLES_MARK, "written by reconciler\n")
 
 
 def _fail_after(write: "Callable[[DataFrame], None]", table: "DataFrame") -> None:
@@ -164,11 +172,11 @@ def _listed(out: Path) -> list[str]:
 
 
 def test_a_result_at_an_object_store_is_read_by_its_list(spark: "SparkSession", store: Lake) -> None:
-    from reconciler.balance.spark.tables import read_table, write_whole
+    from reconciler.balance.spark.tables import read_table
 
     place, folder = f"{store.uri}/a[b] ö%20", store.folder / "a[b] ö%20"
     for rows in (5, 3):
-        write_whole(spark.range(rows), place)
+        _write(spark.range(rows), place)
     assert [path.name for path in store.folder.iterdir()] == [folder.name]
     assert {path.name for path in folder.iterdir() if path.suffix not in {".parquet", ".crc"}} == {"_balance", "_files"}
     left_over = next(folder.glob("*.parquet"))
@@ -179,12 +187,12 @@ def test_a_result_at_an_object_store_is_read_by_its_list(spark: "SparkSession", 
 def test_what_a_run_that_died_has_staged_at_an_object_store_does_not_stop_the_next_one(
     spark: "SparkSession", store: Lake
 ) -> None:
-    from reconciler.balance.spark.tables import read_table, write_whole
+    from reconciler.balance.spark.tables import read_table
 
     staged = store.folder / "out" / "_new-0a1b2c3d"
     staged.mkdir(parents=True)
     (staged / "part-0.parquet").write_bytes(b"cut off")
-    write_whole(spark.range(3), f"{store.uri}/out")
+    _write(spark.range(3), f"{store.uri}/out")
     assert read_table(spark, f"{store.uri}/out").count() == 3
 
 

@@ -15,7 +15,7 @@ from typing import Protocol
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from reconciler.balance.files.folders import NOT_OURS, TABLES_MARK, replaced_folder
+from reconciler.balance.files.folders import NOT_OURS, replaced_folder
 from reconciler.balance.files.table_folders import DELTA, ICEBERG, NO_READER, no_reader
 from reconciler.balance.spark.session import as_hadoop, raised_by_spark, write_parquet
 from reconciler.balance.spark.uri_results import GLOB_PATHS, files_at, listed_files, replaced_at_uri
@@ -61,13 +61,6 @@ def replaced(spark: SparkSession, place: str, token: str, names: Sequence[str] =
     else:
         with replaced_folder(Path(local), token) as folder:
             yield _Folder(folder)
-
-
-def write_whole(table: DataFrame, place: str, token: str = TABLES_MARK) -> None:
-    """Write the table to that place, whole or not at all."""
-    with replaced(table.sparkSession, place, token) as result:
-        result.write(table)
-        result.tell(token, "written by reconciler\n")
 
 
 def read_table(spark: SparkSession, place: str) -> DataFrame:
