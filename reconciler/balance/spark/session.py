@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from reconciler.balance.files.folders import UNWRITTEN
 from reconciler.balance.spark import connect
 from reconciler.balance.spark.java import require_java, signals_end_java, without_the_expected_line
-from reconciler.balance.spark.settings import PAGES, QUERIES, RESULTS, SparkChoice, settings
+from reconciler.balance.spark.settings import PAGES, QUERIES, RESULTS, SparkChoice, is_submitted, settings
 from reconciler.balance.spark.work import Counted, counted_work
 from reconciler.model.problem import ReconcilerError
 
@@ -69,7 +69,7 @@ def _session(choice: SparkChoice) -> Iterator["SparkSession"]:
 
 @contextmanager
 def _of_this_program(choice: SparkChoice) -> Iterator["SparkSession"]:
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+    if not is_submitted(os.environ):
         require_java(os.environ)
     with connect.no_server() as local, signals_end_java() as signals:
         chosen = settings(replace(choice, master=choice.master or local), os.environ)
@@ -86,7 +86,7 @@ def _of_this_program(choice: SparkChoice) -> Iterator["SparkSession"]:
 
 def _submitted() -> frozenset[str]:
     """Return which of our settings spark-submit was given a value for, and which may have another one."""
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+    if not is_submitted(os.environ):
         return frozenset()
     from pyspark import SparkConf, SparkContext
 
