@@ -143,7 +143,7 @@ def _table(folder: str, cluster: str, statistic: Statistic) -> Any:
 
 @contextmanager
 def _readable(folder: str, how: str = "") -> Iterator[None]:
-    """Tell what Arrow cannot read."""
+    """Turn what Arrow raises into LoadsUnreadable; `how` says what it was read as."""
     import pyarrow as pa
 
     try:

@@ -70,9 +70,9 @@ def existing() -> "SparkSession | None":
 
 @contextmanager
 def lent(session: "SparkSession") -> Iterator["SparkSession"]:
-    """Yield a session to change, in place of one that somebody else works with and that is the same afterwards.
+    """Yield a session whose settings may be changed; that of somebody else, which is given, is the same afterwards.
 
-    It is a copy, which servers make from 4.1 on; before, changed settings are put back at the end.
+    From 4.1 on servers make a copy of it; before, the given session is changed, and its settings are put back.
     """
     copy: Any = getattr(session, "cloneSession", None)
     if copy is not None:
@@ -90,7 +90,7 @@ def lent(session: "SparkSession") -> Iterator["SparkSession"]:
 
 
 def _give_back(session: "SparkSession", before: Mapping[str, str]) -> None:
-    """Let its settings be those, of which Spark does not show secrets: what was not changed is not touched."""
+    """Put its settings back. One that was not changed is not touched: Spark does not show a secret as it is."""
     now = {row.key: row.value for row in session.sql("SET").collect()}
     for key in now.keys() - before.keys():
         session.conf.unset(key)

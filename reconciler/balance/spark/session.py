@@ -85,7 +85,7 @@ def _of_this_program(choice: SparkChoice) -> Iterator["SparkSession"]:
 
 
 def _submitted() -> frozenset[str]:
-    """Return which of our settings spark-submit was given a value for, and which may have another one."""
+    """Return those of our settings that spark-submit was given a value for: that value counts."""
     if not is_submitted(os.environ):
         return frozenset()
     from pyspark import SparkConf, SparkContext

@@ -64,7 +64,9 @@ def replaced(spark: SparkSession, place: str, token: str, names: Sequence[str] =
 
 
 def read_table(spark: SparkSession, place: str) -> DataFrame:
-    """Return the table at that place; a Delta or Iceberg table by its own reader. What is left over does not count.
+    """Return the table at that place; a Delta or Iceberg table by its own reader.
+
+    Of a result at an object store only the files of its list count.
 
     Raises NothingThere where neither a file nor a table is there.
     """
@@ -156,7 +158,7 @@ class _Folder:
     folder: Path
 
     def write(self, table: DataFrame, name: str = "") -> None:
-        """Write the table there; executors that have other disks are told of."""
+        """Write the table there; raise ReconcilerError where executors wrote it to disks of their own."""
         write_parquet(table, self.folder / name)
 
     def tell(self, name: str, text: str) -> None:
@@ -173,12 +175,12 @@ class _Table:
     token: str
 
     def write(self, table: DataFrame, name: str = "") -> None:
-        """Let the table be what it was named for."""
+        """Replace the table that has this name."""
         whole, form = self.tables[name]
         table.writeTo(whole).using(form).tableProperty(_OURS, self.token).createOrReplace()
 
     def tell(self, name: str, text: str) -> None:
-        """Tell nothing: whoever runs the verb is told."""
+        """Do nothing: a table has no room for a text."""
 
 
 def _named(table: str, name: str) -> str:

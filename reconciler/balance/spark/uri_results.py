@@ -1,4 +1,4 @@
-r"""Lists and replaces what lies at a URI: results that executors write, and that are whole or not there.
+"""Lists and replaces what lies at a URI: results that executors write, and that are whole or not there.
 
 Where a file system renames folders, a result is written beside its place and renamed. An object store does not: there
 files come under their place one by one, and a list, written last, names those of the result. Our readers go by it.
@@ -25,7 +25,8 @@ OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "oss", "obs", "cosn", "wasb
 """Schemes of file systems whose rename copies file by file."""
 _PATTERN = re.compile(r"([*?\[\]{}\\])")
 GLOB_PATHS = "__globPaths__"
-"""Off, Spark takes a path by its very name; of several it would read each as often as there are."""
+"""An option of Spark's readers. Off, a path is a name and no pattern. Only for one path: Spark would read
+each of several as often as there are."""
 _HIDDEN = ("_", ".")
 _NEW = "_new-"
 """How a folder begins in which a result at an object store is staged; a run that died leaves it behind."""
@@ -190,7 +191,7 @@ class _JavaFiles:
         self._system = self._path(uri).getFileSystem(session.sessionState().newHadoopConf())
 
     def refuse_foreign(self, token: str) -> None:
-        """Raise ReconcilerError where the place is a file, or a folder of others, or no folder can take its place."""
+        """Raise ReconcilerError where the place is a file, or a folder that holds something but no `token`."""
         path = self._path(self._uri)
         if not self._system.exists(path):
             return
