@@ -8,7 +8,7 @@ this module does not load Spark.
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import reduce
 from importlib.util import find_spec
@@ -49,22 +49,24 @@ def spark_session(choice: SparkChoice) -> Iterator["SparkSession"]:
 
 @contextmanager
 def _session(choice: SparkChoice) -> Iterator["SparkSession"]:
-    ours, server = {**QUERIES, **choice.conf, **RESULTS}, connect.server_of(choice.master, os.environ)
-    if (there := connect.existing()) is not None:
-        with connect.lent(there) as session:
-            _set(session, ours)
-            yield session
-    elif (present := _existing()) is not None:
-        with _copy_of(present) as session:
-            _set(session, ours)
-            yield session
-    elif server is not None:
-        with connect.connected(server) as session:
-            _set(session, ours)
-            yield session
-    else:
+    running = _of_running_spark(choice)
+    if running is None:
         with _of_this_program(choice) as session:
             yield session
+        return
+    with running as session:
+        _set(session, {**QUERIES, **choice.conf, **RESULTS})
+        yield session
+
+
+def _of_running_spark(choice: SparkChoice) -> "AbstractContextManager[SparkSession] | None":
+    """Return the session that this process or a Spark Connect server gives; None where Spark has to be started."""
+    if (there := connect.existing()) is not None:
+        return connect.lent(there)
+    if (present := _existing()) is not None:
+        return _copy_of(present)
+    server = connect.server_of(choice.master, os.environ)
+    return None if server is None else connect.connected(server)
 
 
 @contextmanager
