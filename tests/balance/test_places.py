@@ -196,6 +196,19 @@ def test_what_a_run_that_died_has_staged_at_an_object_store_does_not_stop_the_ne
     assert read_table(spark, f"{store.uri}/out").count() == 3
 
 
+def test_a_result_that_spark_connect_wrote_at_an_object_store_is_replaced(spark: "SparkSession", store: Lake) -> None:
+    """It has no file there but those of tables: a text is a folder that holds one."""
+    from reconciler.balance.spark.tables import read_table
+
+    place, mark = f"{store.uri}/out", store.folder / "out" / TABLES_MARK
+    spark.range(5).write.parquet(place)
+    spark.range(1).selectExpr("'written' AS value").coalesce(1).write.text(f"{place}/{TABLES_MARK}")
+    assert mark.is_dir()
+    _write(spark.range(3), place)
+    assert mark.is_file()
+    assert read_table(spark, place).count() == 3
+
+
 def test_files_at_a_uri_are_told_and_read_as_those_of_a_folder(spark: "SparkSession", lake: Lake) -> None:
     """Kinds are told by names, JSON by how it begins, columns by headers and footers."""
     from reconciler.balance.spark.places import looked_up

@@ -224,7 +224,11 @@ class _JavaFiles:
             raise ReconcilerError(message, code=UNWRITTEN)
 
     def write(self, uri: str, text: str) -> None:
-        stream = self._system.create(self._path(uri), *_YES)
+        path = self._path(uri)
+        # Spark Connect writes a text as a folder, over which no file can be written.
+        if self._system.exists(path) and self._system.getFileStatus(path).isDirectory():
+            self._system.delete(path, *_YES)
+        stream = self._system.create(path, *_YES)
         try:
             stream.write(bytearray(text.encode()))
         finally:
