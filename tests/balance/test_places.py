@@ -373,6 +373,9 @@ def test_loads_are_read_by_the_list_that_an_object_store_keeps(tmp_path: Path) -
     (tmp_path / "_files" / "list.json").write_text(json.dumps({"files": ["new.parquet", "other.parquet"]}))
     for place in (str(tmp_path), f"file://{tmp_path}", f"file:{tmp_path}"):
         assert len(read_loads(place, "c").of) == 2
+    (tmp_path / "_files" / "list.json").write_text('{"files": ["new.par')
+    with pytest.raises(LoadsUnreadable, match=r"_files/list.json is damaged; run loads again"):
+        read_loads(str(tmp_path), "c")
 
 
 def test_schemes_are_those_of_pyarrow_and_another_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
