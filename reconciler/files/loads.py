@@ -143,7 +143,7 @@ def _table(folder: str, cluster: str, statistic: Statistic) -> Any:
 
 @contextmanager
 def _readable(folder: str, how: str = "") -> Iterator[None]:
-    """Tell what Arrow cannot read."""
+    """Turn what Arrow raises into LoadsUnreadable; `how` says what it was read as."""
     import pyarrow as pa
 
     try:
@@ -190,7 +190,10 @@ def _files_of(system: Any, folder: str) -> list[str] | None:
     mark = f"{folder}/{MARK_FOLDER}/{MARK_FILE}"
     if not system.get_file_info(mark).is_file:
         return None
-    return [f"{folder}/{name}" for name in json.loads(_text(system, mark))["files"]]
+    try:
+        return [f"{folder}/{name}" for name in json.loads(_text(system, mark))["files"]]
+    except (ValueError, KeyError, TypeError):
+        raise LoadsUnreadable(f"--loads: the list of files {mark} is damaged; run loads again") from None
 
 
 def _text(system: Any, path: str) -> str:

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from reconciler.model.problem import ReconcilerError
+from reconciler.model.problem import ReconcilerError, first_line
 
 UNKNOWN_SCHEME = "KR282"
 MARK_FOLDER, MARK_FILE = "_files", "list.json"
@@ -29,6 +29,12 @@ def as_local(place: str) -> str:
     """Return the path that a `file:` URI names, by its very letters; everything else as it is."""
     found = _URI.match(place)
     return f"/{found[3].lstrip('/')}" if found and found[1].lower() == "file" and not found[2] else place
+
+
+def path_of(uri: str) -> str:
+    """Return what follows scheme and host in a URI, without slashes around it."""
+    found = _URI.match(uri)
+    return (found[3] if found else uri).strip("/")
 
 
 def may_be_table(place: str) -> bool:
@@ -64,7 +70,7 @@ def file_system(uri: str) -> tuple[Any, str]:
             return fs.HadoopFileSystem(name or "default", int(port or 0)), f"/{path.lstrip('/')}"
     except (ImportError, AttributeError, OSError, ValueError) as error:
         raise ReconcilerError(
-            f"{uri}: pyarrow does not reach {scheme}: here: {_first_line(error)}; copy the folder to this machine, and "
+            f"{uri}: pyarrow does not reach {scheme}: here: {first_line(error)}; copy the folder to this machine, and "
             "name that",
             code=UNKNOWN_SCHEME,
         ) from None
@@ -88,7 +94,3 @@ def _s3_settings(bucket: str) -> dict[str, str]:
         return {"region": fs.resolve_s3_region(bucket)}
     except OSError:
         return {}
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0].rstrip(".")

@@ -148,6 +148,11 @@ class ReconcilerError(Exception):
         self.code = code or type(self).code
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error of others says, to stand in a sentence."""
+    return str(error).partition("\n")[0].rstrip(".")
+
+
 class InvalidInput(ReconcilerError):
     """A file or an argument does not mean anything; every problem found is in `problems`.
 

@@ -14,7 +14,7 @@ from helpers.samples.load_oracle import Row
 from helpers.samples.loads_folder import write_loads
 from helpers.samples.sample_tables import START, STRANGE, drawn_rows, write_by_age, write_parquet
 
-from reconciler.balance.files.folders import LOADS_REPORT
+from reconciler.balance.files.folders import LOADS_REPORT, TABLES_MARK
 from reconciler.balance.files.sample_files import Kind, find_sample_files
 from reconciler.files.loads import LoadsUnreadable, read_loads
 from reconciler.files.places import as_local, file_system, is_uri, may_be_table
@@ -82,12 +82,12 @@ def test_a_name_is_no_table_where_such_a_folder_is_there(tmp_path: Path, monkeyp
 def test_what_is_written_comes_back_by_its_very_name_and_a_failure_leaves_it(
     spark: "SparkSession", lake: Lake, form: str
 ) -> None:
-    from reconciler.balance.spark.tables import read_table, replaced, write_whole
+    from reconciler.balance.spark.tables import read_table, replaced
 
     name = EVERY.replace(":", "") if form.startswith("viewfs") else EVERY  # a file system of mounts knows no colon
     place = form.format(folder=lake.folder, test=lake.folder.name, name=name)
     for rows in (5, 3):
-        write_whole(spark.range(rows), place)
+        _write(spark.range(rows), place)
         assert sorted(row["id"] for row in read_table(spark, place).collect()) == list(range(rows))
     with pytest.raises(ZeroDivisionError), replaced(spark, place, "_balance") as result:
         _fail_after(result.write, spark.range(9))
@@ -95,8 +95,16 @@ def test_what_is_written_comes_back_by_its_very_name_and_a_failure_leaves_it(
     assert [path.name for path in lake.folder.iterdir()] == [name]
     (lake.folder / name / "_balance").unlink()
     with pytest.raises(ReconcilerError, match="holds other things") as foreign:
-        write_whole(spark.range(1), place)
+        _write(spark.range(1), place)
     assert foreign.value.code == "KR147"
+
+
+def _write(table: "DataFrame", place: str) -> None:
+    from reconciler.balance.spark.tables import replaced
+
+    with replaced(table.sparkSession, place, TABLES_MARK) as result:
+        result.write(table)
+        result.tell(TABLES_MARK, "written by reconciler\n")
 
 
 def _fail_after(write: "Callable[[DataFrame], None]", table: "DataFrame") -> None:
@@ -164,15 +172,40 @@ def _listed(out: Path) -> list[str]:
 
 
 def test_a_result_at_an_object_store_is_read_by_its_list(spark: "SparkSession", store: Lake) -> None:
-    from reconciler.balance.spark.tables import read_table, write_whole
+    from reconciler.balance.spark.tables import read_table
 
     place, folder = f"{store.uri}/a[b] ö%20", store.folder / "a[b] ö%20"
     for rows in (5, 3):
-        write_whole(spark.range(rows), place)
+        _write(spark.range(rows), place)
     assert [path.name for path in store.folder.iterdir()] == [folder.name]
     assert {path.name for path in folder.iterdir() if path.suffix not in {".parquet", ".crc"}} == {"_balance", "_files"}
     left_over = next(folder.glob("*.parquet"))
     left_over.with_name("part-left-over.parquet").write_bytes(left_over.read_bytes())
+    assert read_table(spark, place).count() == 3
+
+
+def test_what_a_run_that_died_has_staged_at_an_object_store_does_not_stop_the_next_one(
+    spark: "SparkSession", store: Lake
+) -> None:
+    from reconciler.balance.spark.tables import read_table
+
+    staged = store.folder / "out" / "_new-0a1b2c3d"
+    staged.mkdir(parents=True)
+    (staged / "part-0.parquet").write_bytes(b"cut off")
+    _write(spark.range(3), f"{store.uri}/out")
+    assert read_table(spark, f"{store.uri}/out").count() == 3
+
+
+def test_a_result_that_spark_connect_wrote_at_an_object_store_is_replaced(spark: "SparkSession", store: Lake) -> None:
+    """It has no file there but those of tables: a text is a folder that holds one."""
+    from reconciler.balance.spark.tables import read_table
+
+    place, mark = f"{store.uri}/out", store.folder / "out" / TABLES_MARK
+    spark.range(5).write.parquet(place)
+    spark.range(1).selectExpr("'written' AS value").coalesce(1).write.text(f"{place}/{TABLES_MARK}")
+    assert mark.is_dir()
+    _write(spark.range(3), place)
+    assert mark.is_file()
     assert read_table(spark, place).count() == 3
 
 
@@ -301,6 +334,19 @@ def test_a_table_is_not_read_as_bare_parquet_but_by_its_reader_or_not_at_all(
     assert raised.value.code == "KR283"
 
 
+def test_an_iceberg_table_is_the_folder_above_its_own_metadata(spark: "SparkSession", lake: Lake) -> None:
+    from reconciler.balance.spark.places import looked_up
+
+    log = lake.folder / "metadata" / "table" / "metadata" / "v1.metadata.json"
+    log.parent.mkdir(parents=True)
+    log.write_text("{}")
+    with pytest.raises(ReconcilerError, match="metadata/table: is an Iceberg table"):
+        looked_up(spark, find_sample_files([f"{lake.uri}/metadata"]).files)
+    (lake.folder / "a.metadata.json").write_text(json.dumps({"ts": START, "topic": "t", "partition": 1, "bytes_in": 5}))
+    (found,) = looked_up(spark, find_sample_files([f"{lake.uri}/a.metadata.json"]).files).files
+    assert found.kind is Kind.JSON_LINES
+
+
 def test_patterns_of_this_machine_are_opened_and_their_folders_are_columns(tmp_path: Path) -> None:
     for day in ("28", "29", "30"):
         folder = tmp_path / "in" / "cluster=east" / f"date=2026-03-{day}"
@@ -327,6 +373,9 @@ def test_loads_are_read_by_the_list_that_an_object_store_keeps(tmp_path: Path) -
     (tmp_path / "_files" / "list.json").write_text(json.dumps({"files": ["new.parquet", "other.parquet"]}))
     for place in (str(tmp_path), f"file://{tmp_path}", f"file:{tmp_path}"):
         assert len(read_loads(place, "c").of) == 2
+    (tmp_path / "_files" / "list.json").write_text('{"files": ["new.par')
+    with pytest.raises(LoadsUnreadable, match=r"_files/list.json is damaged; run loads again"):
+        read_loads(str(tmp_path), "c")
 
 
 def test_schemes_are_those_of_pyarrow_and_another_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,7 +79,7 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
             conf: tuple[str, ...],
             **options: object,
         ) -> Result:
-            from reconciler.balance.spark.settings import SparkChoice
+            from reconciler.balance.spark.settings import SparkChoice, is_submitted
             from reconciler.balance.workflow.loads import SparkJob
 
             if more and not samples:
@@ -88,7 +88,7 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
                 raise click.UsageError("--bucket must be at least 1s.")
             seconds, has_progress = int(bucket.total_seconds()), sys.stderr.isatty()
             # spark-submit puts stderr into stdout, where a report may be.
-            tell_work = None if "PYSPARK_GATEWAY_PORT" in os.environ else _tell_work
+            tell_work = None if is_submitted(os.environ) else _tell_work
             spark = SparkChoice(master, driver_memory, has_progress, _added(conf), tell_work)
             job = SparkJob(datetime.now(UTC), (*samples, *more), seconds, spark, measure)
             return command(*arguments, job=job, **options)

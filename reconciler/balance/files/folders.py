@@ -41,7 +41,7 @@ def replaced_folder(out: Path, token: str) -> Iterator[Path]:
 
 
 def refuse_foreign_at(place: str, token: str) -> None:
-    """Do so for a path of this machine; what is at a URI or in a catalogue only Spark can tell."""
+    """Refuse a path of this machine as `refuse_foreign` does; Spark looks later at a URI or a table."""
     local = as_local(place)
     if not is_uri(local):
         refuse_foreign(Path(local), token)

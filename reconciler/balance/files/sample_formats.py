@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from reconciler.model.problem import first_line
+
 NOT_SAMPLES = "KR144"
 DAMAGED = "KR145"
 WRONG_COLUMNS = "KR146"
@@ -70,11 +72,6 @@ def _zst_head(path: Path, most: int) -> bytes:
 
 def _without_pyarrow(what: str) -> Wrong:
     return Wrong(NOT_SAMPLES, f"{what} needs pyarrow, which is not installed: pip install 'kafka-reconciler[spark]'")
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of what an error says, to stand in a sentence."""
-    return str(error).partition("\n")[0].rstrip(".")
 
 
 def parquet_columns(path: Path) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -86,13 +86,23 @@ def _require_spark(policies: Sequence[Policy]) -> None:
 
 def _require_known_words(policies: Sequence[Policy]) -> None:
     """Refuse a PySpark whose parser `closed_words` were not checked with; Spark Connect is never asked."""
-    installed = version("pyspark")
+    installed = _installed()
     if tuple(map(int, installed.split(".")[:2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         message = (
             f"the policy {policies[0].at.file} is asked by PySpark {oldest} or newer, and {installed} is installed"
         )
         raise ReconcilerError(f"{message}: install a newer one, or plan without policies", code=OLD_SPARK)
+
+
+def _installed() -> str:
+    """Return the version of PySpark; one that comes with a Spark, on PYTHONPATH, is not known to Python's packages."""
+    try:
+        return version("pyspark")
+    except PackageNotFoundError:
+        from pyspark.version import __version__
+
+        return str(__version__)
 
 
 class Silent(Exception):

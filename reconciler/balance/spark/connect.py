@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from threading import Thread
 from typing import TYPE_CHECKING, Any, cast
 
-from reconciler.model.problem import ReconcilerError
+from reconciler.model.problem import ReconcilerError, first_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,9 +70,9 @@ def existing() -> "SparkSession | None":
 
 @contextmanager
 def lent(session: "SparkSession") -> Iterator["SparkSession"]:
-    """Yield a session to change, in place of one that somebody else works with and that is the same afterwards.
+    """Yield a session whose settings may be changed; that of somebody else, which is given, is the same afterwards.
 
-    It is a copy, which servers make from 4.1 on; before, changed settings are put back at the end.
+    From 4.1 on servers make a copy of it; before, the given session is changed, and its settings are put back.
     """
     copy: Any = getattr(session, "cloneSession", None)
     if copy is not None:
@@ -90,7 +90,7 @@ def lent(session: "SparkSession") -> Iterator["SparkSession"]:
 
 
 def _give_back(session: "SparkSession", before: Mapping[str, str]) -> None:
-    """Let its settings be those, of which Spark does not show secrets: what was not changed is not touched."""
+    """Put its settings back. One that was not changed is not touched: Spark does not show a secret as it is."""
     now = {row.key: row.value for row in session.sql("SET").collect()}
     for key in now.keys() - before.keys():
         session.conf.unset(key)
@@ -132,10 +132,8 @@ def _session_on(url: str) -> "SparkSession":
         from pyspark.errors import PySparkException
         from pyspark.sql.connect.session import SparkSession as ConnectSession
     except ImportError as error:
-        raise ReconcilerError(
-            f"Spark Connect needs packages that are not installed: pip install 'pyspark[connect]' ({_first(error)})",
-            code=NO_PACKAGES,
-        ) from error
+        message = "Spark Connect needs packages that are not installed: pip install 'pyspark[connect]'"
+        raise ReconcilerError(f"{message} ({first_line(error)})", code=NO_PACKAGES) from error
     try:
         session: Any = ConnectSession(connection=url)
         # The client itself would try again for ten minutes, and not say so.
@@ -144,13 +142,9 @@ def _session_on(url: str) -> "SparkSession":
         message = f"no Spark Connect server answers at {shown(url)} within {_ANSWER_SECONDS} s"
         raise ReconcilerError(f"{message}: check the address, and that the server runs", code=NOT_STARTED) from None
     except (PySparkException, ValueError) as error:
-        reason = _first(error).replace(url, shown(url))
+        reason = first_line(error).replace(url, shown(url))
         raise ReconcilerError(f"Spark did not start on {shown(url)}: {reason}", code=NOT_STARTED) from error
     return cast("SparkSession", session)
-
-
-def _first(error: Exception) -> str:
-    return str(error).partition("\n")[0].rstrip(".")
 
 
 def _within(seconds: float, action: Callable[[], object]) -> None:

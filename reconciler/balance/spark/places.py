@@ -1,11 +1,11 @@
-"""Looks at the places that only Spark can look at: what lies at URIs, and what tables hold; checks are `sample_files`'.
+"""Looks at URIs and tables, which Spark alone can read; `sample_files` does so for paths, and has the checks.
 
 Kinds are told by names, as on this machine's disk, and JSON by how it begins. Files at a URI are listed by Spark's own
-reader of files, so this is the same with a remote session, which has no Java to ask.
+reader of files, because a remote session has no Java to ask.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from urllib.parse import unquote
 
@@ -31,14 +31,13 @@ from reconciler.balance.files.sample_formats import NOT_SAMPLES, Wrong, is_jmx_t
 from reconciler.balance.files.table_folders import ICEBERG, PART_OF_TABLE, part_of_table
 from reconciler.balance.spark.formats import avro
 from reconciler.balance.spark.session import as_hadoop, raised_by_spark, spark_errors
-from reconciler.balance.spark.tables import format_at, place_is_table, reachable, read_format
+from reconciler.balance.spark.tables import format_at, iceberg_tables, place_is_table, reachable, read_format
 from reconciler.balance.spark.uri_results import by_name, files_at
 from reconciler.model.problem import InvalidInput, Problem
 
 UNLIKE = "KR286"
 _HEAD = 8192
 _PATTERN = frozenset("*?[]{}\\")
-_ICEBERG_LOG = "/metadata/"
 # As Arrow names them, whose types the checks know.
 _ARROW = {
     "timestamp": "timestamp[us, tz=UTC]",
@@ -56,28 +55,42 @@ def looked_up(spark: SparkSession, files: Iterable[SampleFile]) -> Found:
 
     Raises InvalidInput with one problem for each place and file that is missing or has not the right columns.
     """
+    look = _Look(spark)
     found: dict[str, SampleFile] = {}
-    notes: list[str] = []
-    problems: list[Problem] = []
     new: list[SampleFile] = []
     for file in files:
         is_new = file.kind in {Kind.PLACE, *TABLES}
         try:
             with spark_errors(), reachable(file.path):
-                held = _held(spark, file, notes, problems) if is_new else [file]
+                held = _held(look, file) if is_new else [file]
         except Wrong as wrong:
-            problems.append(Problem(wrong.code, f"{file.path}: {wrong}"))
+            look.problems.append(Problem(wrong.code, f"{file.path}: {wrong}"))
             continue
         new += held if is_new else []
         found |= {each.path: each for each in held if each.path not in found}
-    if problems:
-        raise InvalidInput(problems)
-    notes.extend(unused_columns(new))
-    return Found(tuple(found[path] for path in sorted(found)), tuple(notes))
+    if look.problems:
+        raise InvalidInput(look.problems)
+    return Found(tuple(found[path] for path in sorted(found)), (*look.notes, *unused_columns(new)))
 
 
-def _held(spark: SparkSession, file: SampleFile, notes: list[str], problems: list[Problem]) -> list[SampleFile]:
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One look at places: the notes and problems so far, and which folders are tables, of which each is asked once."""
+
+    spark: SparkSession
+    notes: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    formats: dict[str, str | None] = field(default_factory=dict)
+
+    def format_at(self, folder: str) -> str | None:
+        if folder not in self.formats:
+            self.formats[folder] = format_at(self.spark, folder)
+        return self.formats[folder]
+
+
+def _held(look: _Look, file: SampleFile) -> list[SampleFile]:
     """Return what this table is, or what a place holds."""
+    spark = look.spark
     if file.kind in TABLES:
         return [_table(file, read_format(spark, as_hadoop(file.path), file.kind).schema)]
     if not file.is_uri:
@@ -85,7 +98,7 @@ def _held(spark: SparkSession, file: SampleFile, notes: list[str], problems: lis
             message = "no such file or folder, and no table of this name in Spark's catalogue: check the name"
             raise Wrong(NO_FILE, message)
         return [_table(replace(file, kind=Kind.TABLE), spark.table(file.path).schema)]
-    return _at_uri(spark, file, notes, problems)
+    return _at_uri(look, file)
 
 
 def _table(file: SampleFile, schema: StructType) -> SampleFile:
@@ -100,8 +113,8 @@ def _columns(schema: StructType) -> tuple[tuple[str, str], ...]:
     return tuple((name, _ARROW.get(kind, kind.replace("decimal(", "decimal128("))) for name, kind in named)
 
 
-def _at_uri(spark: SparkSession, place: SampleFile, notes: list[str], problems: list[Problem]) -> list[SampleFile]:
-    uri = place.path
+def _at_uri(look: _Look, place: SampleFile) -> list[SampleFile]:
+    spark, uri = look.spark, place.path
     names = files_at(spark, uri)
     # Nothing is found where nothing is, but of such a name Spark does not say so.
     is_pattern = not names and not _PATTERN.isdisjoint(uri)
@@ -110,39 +123,39 @@ def _at_uri(spark: SparkSession, place: SampleFile, notes: list[str], problems: 
     if names is None:
         raise Wrong(NO_FILE, "no such file or folder, so there are no samples to read; check the URI")
     root = _as_listed(_before_pattern(uri) if is_pattern else uri, names)
-    tables = _tables(spark, root, names)
-    samples = [name for name in names if kind_by_name(_last(name)) and not _is_in(name, tables)]
-    if not samples and not tables:
+    tables = _tables(look, root, names)
+    kinds = {name: kind_by_name(_last(name)) for name in names if not _is_in(name, tables)}
+    if not any(kinds.values()) and not tables:
         raise Wrong(NO_FILE, "holds no samples: no file that may hold some is in it")
-    passed_over = [name for name in names if not kind_by_name(_last(name)) and not _is_in(name, tables)]
-    notes.extend(f"{name}: not a kind of file that holds samples; passed over" for name in passed_over)
+    passed_over = [name for name, kind in kinds.items() if kind is None]
+    look.notes.extend(f"{name}: not a kind of file that holds samples; passed over" for name in passed_over)
     held = [
         _table(SampleFile(table, Kind(form), root=table), read_format(spark, table, form).schema)
         for table, form in tables.items()
     ]
-    parquet = [name for name in samples if kind_by_name(_last(name)) is Kind.PARQUET]
+    parquet = [name for name, kind in kinds.items() if kind is Kind.PARQUET]
     whole = SampleFile(uri, Kind.PARQUET, root=root, is_pattern=is_pattern)
     held += _parquet(spark, parquet, root, whole if len(parquet) == len(names) else None)
-    held += [_typed(spark, name, root) for name in samples if kind_by_name(_last(name)) in {Kind.ORC, Kind.AVRO}]
-    texts = [name for name in samples if kind_by_name(_last(name)) not in TYPED]
+    held += [_typed(spark, name, kind, root) for name, kind in kinds.items() if kind in {Kind.ORC, Kind.AVRO}]
+    texts = [name for name, kind in kinds.items() if kind is not None and kind not in TYPED]
     for name, head in _heads(spark, texts).items():
         try:
             held.append(_text(spark, replace(place, root=root), name, head))
         except Wrong as wrong:
-            problems.append(Problem(wrong.code, f"{name}: {wrong}"))
+            look.problems.append(Problem(wrong.code, f"{name}: {wrong}"))
     return held
 
 
-def _tables(spark: SparkSession, root: str, names: Sequence[str]) -> dict[str, str]:
+def _tables(look: _Look, root: str, names: Sequence[str]) -> dict[str, str]:
     """Return the Delta and Iceberg tables at and below a URI; raise Wrong where it is a part of one."""
     is_file = list(names) == [root]
     for folder in _above(root):
-        if format_at(spark, folder):
+        if look.format_at(folder):
             raise Wrong(PART_OF_TABLE, part_of_table(folder))
-    found = {name.partition(_ICEBERG_LOG)[0]: ICEBERG for name in names if name.endswith(".metadata.json")}
+    found = dict.fromkeys(sorted(iceberg_tables(names)), ICEBERG)
     below = {folder for name in names for folder in _folders(root, name)}
     for folder in sorted(() if is_file else {root, *below}):
-        form = None if _is_in(folder, found) else format_at(spark, folder)
+        form = None if _is_in(folder, found) else look.format_at(folder)
         if form:
             found[folder] = form
     return found
@@ -241,9 +254,8 @@ def _heads(spark: SparkSession, names: Sequence[str], *, is_whole: bool = False)
     return {name: heads.get(name, "") for name in names}
 
 
-def _typed(spark: SparkSession, name: str, root: str) -> SampleFile:
+def _typed(spark: SparkSession, name: str, kind: Kind, root: str) -> SampleFile:
     """Return an ORC or Avro file by the schema that Spark finds, which does not tell ORC's times with a zone apart."""
-    kind = Kind.ORC if kind_by_name(_last(name)) is Kind.ORC else Kind.AVRO
     raw = spark.read.orc(by_name(name)) if kind is Kind.ORC else avro(spark.read, [by_name(name)])
     columns = _columns(raw.schema)
     if kind is Kind.ORC:

@@ -8,7 +8,7 @@ this module does not load Spark.
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import reduce
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from reconciler.balance.files.folders import UNWRITTEN
 from reconciler.balance.spark import connect
 from reconciler.balance.spark.java import require_java, signals_end_java, without_the_expected_line
-from reconciler.balance.spark.settings import PAGES, QUERIES, RESULTS, SparkChoice, settings
+from reconciler.balance.spark.settings import PAGES, QUERIES, RESULTS, SparkChoice, is_submitted, settings
 from reconciler.balance.spark.work import Counted, counted_work
 from reconciler.model.problem import ReconcilerError
 
@@ -49,27 +49,29 @@ def spark_session(choice: SparkChoice) -> Iterator["SparkSession"]:
 
 @contextmanager
 def _session(choice: SparkChoice) -> Iterator["SparkSession"]:
-    ours, server = {**QUERIES, **choice.conf, **RESULTS}, connect.server_of(choice.master, os.environ)
-    if (there := connect.existing()) is not None:
-        with connect.lent(there) as session:
-            _set(session, ours)
-            yield session
-    elif (present := _existing()) is not None:
-        with _copy_of(present) as session:
-            _set(session, ours)
-            yield session
-    elif server is not None:
-        with connect.connected(server) as session:
-            _set(session, ours)
-            yield session
-    else:
+    running = _of_running_spark(choice)
+    if running is None:
         with _of_this_program(choice) as session:
             yield session
+        return
+    with running as session:
+        _set(session, {**QUERIES, **choice.conf, **RESULTS})
+        yield session
+
+
+def _of_running_spark(choice: SparkChoice) -> "AbstractContextManager[SparkSession] | None":
+    """Return the session that this process or a Spark Connect server gives; None where Spark has to be started."""
+    if (there := connect.existing()) is not None:
+        return connect.lent(there)
+    if (present := _existing()) is not None:
+        return _copy_of(present)
+    server = connect.server_of(choice.master, os.environ)
+    return None if server is None else connect.connected(server)
 
 
 @contextmanager
 def _of_this_program(choice: SparkChoice) -> Iterator["SparkSession"]:
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+    if not is_submitted(os.environ):
         require_java(os.environ)
     with connect.no_server() as local, signals_end_java() as signals:
         chosen = settings(replace(choice, master=choice.master or local), os.environ)
@@ -85,8 +87,8 @@ def _of_this_program(choice: SparkChoice) -> Iterator["SparkSession"]:
 
 
 def _submitted() -> frozenset[str]:
-    """Return which of our settings spark-submit was given a value for, and which may have another one."""
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+    """Return those of our settings that spark-submit was given a value for: that value counts."""
+    if not is_submitted(os.environ):
         return frozenset()
     from pyspark import SparkConf, SparkContext
 

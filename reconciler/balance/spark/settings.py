@@ -17,7 +17,8 @@ _LOOPBACK = "127.0.0.1"
 _QUIET = Path(__file__).with_name("log4j2.properties").absolute()
 _MASTER, _DRIVER_MEMORY, _OPTIONS = "spark.master", "spark.driver.memory", "spark.driver.extraJavaOptions"
 # spark-submit, and an environment that names a Spark of its own, bring their master with them.
-_MASTER_IS_GIVEN_BY = ("PYSPARK_GATEWAY_PORT", "SPARK_HOME", "SPARK_CONF_DIR", "MASTER")
+_SUBMITTED = "PYSPARK_GATEWAY_PORT"
+_MASTER_IS_GIVEN_BY = (_SUBMITTED, "SPARK_HOME", "SPARK_CONF_DIR", "MASTER")
 # As Spark's own redaction has it; and keys of accounts, which no word marks.
 _SECRET = re.compile(r"secret|password|passwd|token|access[.]?key|credential|account[.]?key|sas[.]", re.IGNORECASE)
 
@@ -71,6 +72,11 @@ class SparkChoice:
     """More settings of Spark."""
     on_work: Callable[[Work], None] | None = None
     """Is told what jobs cost that ended well, where that is known."""
+
+
+def is_submitted(environ: Mapping[str, str]) -> bool:
+    """Return whether spark-submit has started this program, in a Java that is there already."""
+    return _SUBMITTED in environ
 
 
 def settings(choice: SparkChoice, environ: Mapping[str, str]) -> dict[str, str]:

@@ -70,7 +70,7 @@ def united(tables: Iterable[DataFrame]) -> DataFrame:
 
 
 def settled(table: DataFrame) -> DataFrame:
-    """Return the rows of the table, which are made now and once; they stay while it is held, and until `unpersist`.
+    """Compute the rows of the table now, once, and return them; they stay while it is held, and until `unpersist`.
 
     What follows is planned without all that they came from, which Spark looks through again at every join.
     """

@@ -6,7 +6,7 @@ have their format's own commit. Reading goes by Spark alone; only what is rename
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +15,17 @@ from typing import Protocol
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from reconciler.balance.files.folders import NOT_OURS, TABLES_MARK, replaced_folder
+from reconciler.balance.files.folders import NOT_OURS, replaced_folder
 from reconciler.balance.files.table_folders import DELTA, ICEBERG, NO_READER, no_reader
 from reconciler.balance.spark.session import as_hadoop, raised_by_spark, write_parquet
 from reconciler.balance.spark.uri_results import GLOB_PATHS, files_at, listed_files, replaced_at_uri
-from reconciler.files.places import as_local, is_uri, may_be_table
+from reconciler.files.places import as_local, is_uri, may_be_table, path_of
 from reconciler.model.problem import ReconcilerError
 
 NOT_WHOLE = "KR284"
 NO_FILE_SYSTEM = "KR285"
 _MISSING_CLASS = re.compile(r'No FileSystem for scheme "?([\w+.-]+)|ClassNotFoundException: Class (\S+) not found')
+_ICEBERG_METADATA = re.compile(r"(.+)/metadata/[^/]+\.metadata\.json", re.DOTALL)
 _OURS = "reconciler.writtenBy"
 
 
@@ -62,15 +63,10 @@ def replaced(spark: SparkSession, place: str, token: str, names: Sequence[str] =
             yield _Folder(folder)
 
 
-def write_whole(table: DataFrame, place: str, token: str = TABLES_MARK) -> None:
-    """Write the table to that place, whole or not at all."""
-    with replaced(table.sparkSession, place, token) as result:
-        result.write(table)
-        result.tell(token, "written by reconciler\n")
-
-
 def read_table(spark: SparkSession, place: str) -> DataFrame:
-    """Return the table at that place; a Delta or Iceberg table by its own reader. What is left over does not count.
+    """Return the table at that place; a Delta or Iceberg table by its own reader.
+
+    Of a result at an object store only the files of its list count.
 
     Raises NothingThere where neither a file nor a table is there.
     """
@@ -98,13 +94,12 @@ def place_is_table(spark: SparkSession, place: str, *, has_to_be: bool = True) -
 
     For one that need not be there yet it is enough that the catalogue has its namespace.
     """
-    if not may_be_table(place) or "`" in place:
-        return may_be_table(place)
-    namespace = place.rpartition(".")[0]
-    if _exists(spark, place):
+    if not may_be_table(place):
+        return False
+    if "`" in place or _exists(spark, place):
         return True
     try:
-        return not has_to_be and spark.catalog.databaseExists(namespace)
+        return not has_to_be and spark.catalog.databaseExists(place.rpartition(".")[0])
     except PySparkException:  # no such catalogue
         return False
 
@@ -132,8 +127,13 @@ def format_at(spark: SparkSession, uri: str) -> str | None:
     """Return the format of the table that stands at that URI; None for a mere folder."""
     if files_at(spark, f"{uri}/_delta_log"):
         return DELTA
-    is_iceberg = any(file.endswith(".metadata.json") for file in files_at(spark, f"{uri}/metadata") or ())
-    return ICEBERG if is_iceberg else None
+    tables = iceberg_tables(files_at(spark, f"{uri}/metadata") or ())
+    return ICEBERG if path_of(uri) in map(path_of, tables) else None
+
+
+def iceberg_tables(files: Iterable[str]) -> set[str]:
+    """Return the folders that are Iceberg tables: one of these files is the metadata of each."""
+    return {found[1] for found in map(_ICEBERG_METADATA.fullmatch, files) if found}
 
 
 @contextmanager
@@ -158,7 +158,7 @@ class _Folder:
     folder: Path
 
     def write(self, table: DataFrame, name: str = "") -> None:
-        """Write the table there; executors that have other disks are told of."""
+        """Write the table there; raise ReconcilerError where executors wrote it to disks of their own."""
         write_parquet(table, self.folder / name)
 
     def tell(self, name: str, text: str) -> None:
@@ -175,12 +175,12 @@ class _Table:
     token: str
 
     def write(self, table: DataFrame, name: str = "") -> None:
-        """Let the table be what it was named for."""
+        """Replace the table that has this name."""
         whole, form = self.tables[name]
         table.writeTo(whole).using(form).tableProperty(_OURS, self.token).createOrReplace()
 
     def tell(self, name: str, text: str) -> None:
-        """Tell nothing: whoever runs the verb is told."""
+        """Do nothing: a table has no room for a text."""
 
 
 def _named(table: str, name: str) -> str:

@@ -1,4 +1,4 @@
-r"""Lists and replaces what lies at a URI: results that executors write, and that are whole or not there.
+"""Lists and replaces what lies at a URI: results that executors write, and that are whole or not there.
 
 Where a file system renames folders, a result is written beside its place and renamed. An object store does not: there
 files come under their place one by one, and a list, written last, names those of the result. Our readers go by it.
@@ -25,8 +25,11 @@ OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "oss", "obs", "cosn", "wasb
 """Schemes of file systems whose rename copies file by file."""
 _PATTERN = re.compile(r"([*?\[\]{}\\])")
 GLOB_PATHS = "__globPaths__"
-"""Off, Spark takes a path by its very name; of several it would read each as often as there are."""
+"""An option of Spark's readers. Off, a path is a name and no pattern. Only for one path: Spark would read
+each of several as often as there are."""
 _HIDDEN = ("_", ".")
+_NEW = "_new-"
+"""How a folder begins in which a result at an object store is staged; a run that died leaves it behind."""
 _YES = (True,)  # of Java, whose arguments have no names
 
 
@@ -105,7 +108,7 @@ def replaced_at_uri(spark: SparkSession, uri: str, token: str) -> Iterator[Stage
     is_store = uri.partition(":")[0].lower() in OBJECT_STORES
     above, _, name = uri.rpartition("/")
     mark = uuid4().hex[:8]
-    staged = Staged(f"{uri}/_new-{mark}" if is_store else f"{above}/.{name}.new-{mark}")
+    staged = Staged(f"{uri}/{_NEW}{mark}" if is_store else f"{above}/.{name}.new-{mark}")
     try:
         yield staged
         if is_store:
@@ -188,13 +191,14 @@ class _JavaFiles:
         self._system = self._path(uri).getFileSystem(session.sessionState().newHadoopConf())
 
     def refuse_foreign(self, token: str) -> None:
-        """Raise ReconcilerError where the place is a file, or a folder of others, or no folder can take its place."""
+        """Raise ReconcilerError where the place is a file, or a folder that holds something but no `token`."""
         path = self._path(self._uri)
         if not self._system.exists(path):
             return
         if not self._system.getFileStatus(path).isDirectory():
             raise ReconcilerError(f"{self._uri}: is a file; name a folder to write to", code=NOT_OURS)
         names = {status.getPath().getName() for status in self._system.listStatus(path)}
+        names = {name for name in names if not name.startswith(_NEW)}
         if names and names.isdisjoint((token, MARK_FOLDER)):
             raise _not_ours(self._uri, token)
 
@@ -220,7 +224,11 @@ class _JavaFiles:
             raise ReconcilerError(message, code=UNWRITTEN)
 
     def write(self, uri: str, text: str) -> None:
-        stream = self._system.create(self._path(uri), *_YES)
+        path = self._path(uri)
+        # Spark Connect writes a text as a folder, over which no file can be written.
+        if self._system.exists(path) and self._system.getFileStatus(path).isDirectory():
+            self._system.delete(path, *_YES)
+        stream = self._system.create(path, *_YES)
         try:
             stream.write(bytearray(text.encode()))
         finally:

@@ -190,7 +190,7 @@ def _is_for_spark(loads: str) -> bool:
 
 
 def _told_of_places(looked: "Looked", observed: Sequence[ObservedCluster]) -> tuple[Problem, ...]:
-    """Do what `_check_loads` does by what Spark has counted: rows that mean nothing, partitions that stand twice."""
+    """Check loads as `_check_loads` does, by what Spark has counted; return what to tell of places."""
     from reconciler.files.loads import MEANINGLESS, TWICE, NoLoadsOfCluster
 
     told = [_warning(NOT_USED, note) for note in looked.notes]

@@ -1,7 +1,7 @@
 """Runs `loads`: makes of samples what each partition carries, as Parquet that `plan --loads` reads, or as a table."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from reconciler.balance.files.sample_files import find_sample_files
@@ -49,10 +49,10 @@ def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
     state = None
     if observed is not None:
         state = State(tuple(observed.brokers), tuple(key for key, _ in observed.partitions()))
-    task = SampleTask(found.files, job.bucket_seconds, job.now, inputs.cluster, state, found.notes)
     with spark_session(job.spark) as spark:
         seen = looked_up(spark, found.files)
-        task = replace(task, files=seen.files, notes=(*found.notes, *seen.notes))
+        notes = (*found.notes, *seen.notes)
+        task = SampleTask(seen.files, job.bucket_seconds, job.now, inputs.cluster, state, notes)
         return run_loads(spark, task, out, document)
 
 

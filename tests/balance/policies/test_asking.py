@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from helpers.program.call import Program, modules_loaded_by
 from helpers.samples.loads_folder import write_loads
 
+from reconciler.balance.policies import asking
 from reconciler.balance.policies.asking import Room, policy_room
 from reconciler.workflow.init import EXAMPLE_POLICIES
 
@@ -282,3 +284,12 @@ def test_two_runs_tell_the_same(prod: Setup, room: Room) -> None:
         "a.sql", "SELECT broker, collect_set(topic) AS topics, sum(size_bytes) AS b FROM planned_replicas GROUP BY 1"
     )
     assert prod.plan(expect=REFUSED) == prod.plan(expect=REFUSED)
+
+
+def test_a_pyspark_on_pythonpath_has_the_version_that_it_tells_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_no_package(_name: str) -> str:
+        raise PackageNotFoundError
+
+    known = asking._installed()
+    monkeypatch.setattr(asking, "version", of_no_package)
+    assert asking._installed() == known
