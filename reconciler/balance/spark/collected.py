@@ -115,8 +115,9 @@ def _reasons(told: Told | None) -> Mapping[str, str]:
     """Return, by cluster, why what has no forecast has none."""
     reasons = {}
     for row in told.spans if told is not None else ():
-        days = (row["last"] - row["first"]) / MICROS_PER_DAY
-        short = f"not enough data: samples of {days:.1f} days, and a forecast takes {ENOUGH_DAYS}"
+        # Rounded down: a little less than fourteen days is not called 14.0.
+        tenths = (row["last"] - row["first"]) * 10 // MICROS_PER_DAY
+        short = f"not enough data: samples of {tenths / 10} days, and a forecast takes {ENOUGH_DAYS}"
         reasons[row.cluster] = _UNTOLD if has_history(row["first"], row["last"]) else short
     return reasons
 
