@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.model.disk_forecast import SIZES_AFTER
-from reconciler.balance.spark.buckets import MILLI
+from reconciler.balance.spark.buckets import MILLI, sent_by_leader
 from reconciler.balance.spark.growth import significant, whole_growth
 from reconciler.balance.spark.normalise import MOST_PER_SECOND
 from reconciler.balance.spark.replica_load import BEFORE, IN_RACK, KEYS, PARTITION, PLACE, at_every_level
@@ -178,8 +178,7 @@ def _exact(name: str) -> Column:
 
 
 def _sent(statistic: str) -> Column:
-    fetched = F.when(F.col("followers") > 0, F.col(f"bytes_in_{statistic}") * F.col("followers")).otherwise(0)
-    return F.when(F.col("is_leader"), F.col(f"bytes_out_{statistic}") + fetched)
+    return sent_by_leader(F.col(f"bytes_in_{statistic}"), F.col(f"bytes_out_{statistic}"), "is_leader")
 
 
 def _covered(is_known: Column) -> Column:

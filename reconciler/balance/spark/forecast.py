@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.model.disk_forecast import AHEAD_DAYS, ENOUGH_DAYS, HOURS_A_DAY, HOURS_A_WEEK
+from reconciler.balance.spark.buckets import on_carriers
 from reconciler.balance.spark.growth import GROWTH, slope
 from reconciler.balance.spark.normalise import MICROS
 from reconciler.balance.spark.replica_load import KEYS, NO_TEXT, PARTITION, at_every_level
@@ -28,7 +29,6 @@ _DAMPED = 0.5  # of the trend of a level, which ends after two weeks: a trend ca
 _TREND_ENDS = 14 * HOURS_A_DAY
 _MIDDLE = (HOURS_A_WEEK - 1) / 2  # how long ago the middle of the last week was
 _EXACT = "decimal(38,0)"  # squares of bytes are more than a long holds
-_BY_HASH = "partition_hash"
 
 
 def clusters_with_history(spans: DataFrame) -> DataFrame:
@@ -302,12 +302,7 @@ def _past() -> tuple[Column, Column]:
 
 def _on_disks(rows: DataFrame, places: DataFrame, names: tuple[str, ...]) -> DataFrame:
     """Return the rows of partitions on each disk that holds them, as often as it does."""
-    slim = places.select(
-        F.xxhash64(*PARTITION).alias(_BY_HASH), F.col("partition").alias("number"), "carrier", "weight"
-    )
-    is_same = (F.xxhash64(*PARTITION) == F.col(_BY_HASH)) & (F.col("partition") == F.col("number"))
-    on = rows.join(F.broadcast(slim), on=is_same, how="inner")
-    return on.select(
+    return rows.transform(on_carriers, places, "inner").select(
         "carrier", *(name if name == "hour" else (F.col(name) * F.col("weight")).alias(name) for name in names)
     )
 

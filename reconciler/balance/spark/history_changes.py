@@ -9,7 +9,7 @@ leaders brought that another broker had before.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from reconciler.balance.spark.buckets import MILLI
+from reconciler.balance.spark.buckets import MILLI, sent_by_leader
 from reconciler.balance.spark.history import HOUR
 from reconciler.balance.spark.replica_load import NO_BROKER, NO_TEXT, PARTITION
 
@@ -27,25 +27,21 @@ def compared(periods: DataFrame, times: DataFrame, partitions: DataFrame) -> Dat
     """
     named = partitions.select(*PARTITION, "leader", "replicas")
     each = periods.transform(_halves, times).join(named, on=list(PARTITION), how="inner")
-    followers = F.size("replicas") - 1
     leads = F.col("broker").eqNullSafe(F.col("leader"))
-    placed = each.withColumn("followers", followers.cast("long")).withColumn("broker", F.explode("replicas"))
+    spread = each.select("*", (F.size("replicas") - 1).alias("followers"), F.explode("replicas").alias("broker"))
+    placed = spread.withColumn("leads", leads)
     values: dict[str, Column] = {}
     for half in HALVES:
         taken, sent = F.col(f"in_{half}"), F.col(f"out_{half}")
         values |= {
             f"in_{half}": taken,
-            f"out_{half}": F.when(leads, sent + _fetched(taken)),
+            f"out_{half}": sent_by_leader(taken, sent),
             f"size_{half}": F.col(f"size_{half}"),
-            f"lead_in_{half}": F.when(leads, taken),
-            f"lead_out_{half}": F.when(leads, sent),
+            f"lead_in_{half}": F.when(F.col("leads"), taken),
+            f"lead_out_{half}": F.when(F.col("leads"), sent),
         }
     told = placed.select("cluster", "broker", "topic", "is_new", *(value.alias(name) for name, value in values.items()))
     return told.groupBy("cluster", "broker", "topic").agg(F.min("is_new").alias("is_new"), *map(_both, FIGURES))
-
-
-def _fetched(taken: Column) -> Column:
-    return F.when(F.col("followers") > 0, taken * F.col("followers")).otherwise(0)
 
 
 def _both(name: str) -> Column:
