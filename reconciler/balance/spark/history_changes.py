@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.spark.buckets import MILLI, sent_by_leader
-from reconciler.balance.spark.history import HOUR
+from reconciler.balance.spark.history import HOUR, period_of
 from reconciler.balance.spark.replica_load import NO_BROKER, NO_TEXT, PARTITION
 
 MOST_CAUSES, MOST_BROKERS = 10, 3
@@ -199,7 +199,7 @@ def moved_replicas(standing: DataFrame, partitions: DataFrame, periods: DataFram
     `standing`: where replicas stood (`history_samples.standing`). Columns: cluster, from_broker, to_broker, replicas,
     in (what they take in now, in thousandths a second), size.
     """
-    begins, ends = (F.floor(F.col(name) / F.col("unit")) - F.col("origin") for name in ("start", "middle"))
+    begins, ends = (period_of(F.col(name)) for name in ("start", "middle"))
     stood = (
         standing.join(F.broadcast(times), on="cluster", how="inner")
         .where((F.col("at") >= begins) & (F.col("at") < ends))

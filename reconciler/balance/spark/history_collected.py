@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -45,21 +45,21 @@ _FIELD = {
 }
 
 
-@dataclass(slots=True)
-class _Placed:
-    """What other leaders and other replicas brought, and which brokers changed, by cluster."""
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """What is told of one cluster's changes: by scope and topic, by broker, by new leaders, by moved replicas."""
 
-    brokers: dict[str, list["Row"]] = field(default_factory=lambda: defaultdict(list))
-    leaders: dict[str, list["Row"]] = field(default_factory=lambda: defaultdict(list))
-    replicas: dict[str, list["Row"]] = field(default_factory=lambda: defaultdict(list))
+    scopes: Sequence["Row"]
+    brokers: Sequence["Row"]
+    leaders: Sequence["Row"]
+    replicas: Sequence["Row"]
 
 
 def collected_history(tables: HistoryTables) -> Mapping[str, History]:
     """Return the history of each cluster that has samples."""
     week, series = (_carried(table) for table in (tables.week, tables.series))
     skews = _skews(tables.skews.collect())
-    moved = _Placed(*map(_by_cluster, (tables.brokers, tables.placed, tables.moved)))
-    changes = _by_cluster(tables.changes)
+    moved = tuple(map(_by_cluster, (tables.changes, tables.brokers, tables.placed, tables.moved)))
     slow = _by_cluster(tables.slow)
     return {
         name: History(
@@ -68,7 +68,7 @@ def collected_history(tables: HistoryTables) -> Mapping[str, History]:
             hours_of_week=week.get(name, ()),
             series=series.get(name, ()),
             skews=skews.get(name, ()),
-            changes=_changes(times, changes[name], moved),
+            changes=_changes(times, _Moved(*(rows[name] for rows in moved))),
             has_broker_samples=tables.slow is not None,
             slow_brokers=tuple(_slow(row) for row in sorted(slow[name], key=lambda row: (row.broker, row.since))),
         )
@@ -106,25 +106,22 @@ def _skews(rows: Iterable["Row"]) -> Mapping[str, tuple[SkewAt, ...]]:
     }
 
 
-def _changes(times: Times, rows: Sequence["Row"], moved: _Placed) -> Changes | None:
-    if times.start is None or times.middle is None or times.end is None or not rows:
+def _changes(times: Times, moved: _Moved) -> Changes | None:
+    if times.start is None or times.middle is None or times.end is None or not moved.scopes:
         return None
-    heads = sorted((row for row in rows if row.place == 0), key=lambda row: row["rank"])
-    led = tuple(_leaders(heads[0], moved.leaders[times.cluster]))
-    placed = tuple(_replicas(moved.replicas[times.cluster]))
+    heads = sorted((row for row in moved.scopes if row.place == 0), key=lambda row: row["rank"])
+    others = (*_leaders(heads[0], moved.leaders), *_replicas(moved.replicas))
     scopes = []
     for head in heads:
-        causes = [row for row in rows if row.place > 0 and row.broker == head.broker]
-        scopes.append(_changed(head, sorted(causes, key=lambda row: row.place), (*led, *placed)))
-    is_by_week = times.end - times.middle == HOURS_A_WEEK
-    brokers = sorted(moved.brokers[times.cluster], key=lambda row: row.place)
+        causes = [row for row in moved.scopes if row.place > 0 and row.broker == head.broker]
+        scopes.append(_changed(head, sorted(causes, key=lambda row: row.place), others))
     return Changes(
         start=_iso(times.start),
         middle=_iso(times.middle),
         end=_iso(times.end),
-        is_by_week=is_by_week,
+        is_by_week=times.end - times.middle == HOURS_A_WEEK,
         of=tuple(scopes),
-        brokers=tuple(_broker(row) for row in brokers),
+        brokers=tuple(_broker(row) for row in sorted(moved.brokers, key=lambda row: row.place)),
     )
 
 
