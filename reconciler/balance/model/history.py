@@ -7,7 +7,8 @@ from typing import Annotated
 from reconciler.model.codec import REQUIRED, Integer
 from reconciler.model.evenness import Evenness
 
-HOURS_A_WEEK = 168
+HOURS_A_DAY, HOURS_A_WEEK = 24, 168
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 class Step(StrEnum):
@@ -159,3 +160,9 @@ class History:
         bool, REQUIRED, "Whether samples of brokers tell log flush times; without them none is said to be slow."
     ] = False
     slow_brokers: Annotated[tuple[SlowBroker, ...], REQUIRED, "The brokers that were slow, by id."] = ()
+
+
+def hour_text(hour: int) -> str:
+    """Return an hour of the week, 0 to 167 from Monday on: `mon 14:00`."""
+    day, of_day = divmod(hour, HOURS_A_DAY)
+    return f"{DAYS[day]} {of_day:02}:00"

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from reconciler.balance.model.history import (
+    DAYS,
+    HOURS_A_DAY,
     HOURS_A_WEEK,
     Carried,
     Cause,
@@ -15,6 +17,7 @@ from reconciler.balance.model.history import (
     SkewAt,
     SlowBroker,
     Slowness,
+    hour_text,
 )
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, percent, rate, size
@@ -23,8 +26,7 @@ from reconciler.render.report import Points, Section, Table
 UNKNOWN = "-"
 BROKERS_SHOWN, PERIODS_SHOWN, CAUSES_OF_BROKERS = 8, 14, 3
 _SIGNS = "▁▂▃▄▅▆▇█"
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_HOURS_A_SIGN, _HOURS_A_DAY = 3, 24
+_HOURS_A_SIGN = 3
 # Cruise Control calls no flush slow that takes less.
 CRUISE_CONTROL_MS = 1000.0
 
@@ -61,15 +63,9 @@ def busiest_first(carried: Iterable[Carried]) -> list[Carried]:
     return sorted(brokers, key=lambda one: (-total(one), one.broker or 0))
 
 
-def hour_text(hour: int) -> str:
-    """Return an hour of the week: `mon 14:00`."""
-    day, of_day = divmod(hour, _HOURS_A_DAY)
-    return f"{DAYS[day]} {of_day:02}:00"
-
-
-def scope_name(changed: Changed) -> str:
-    """Return whose change it is."""
-    return "the cluster" if changed.broker is None else f"broker {changed.broker}"
+def scope_name(scope: Changed | Carried) -> str:
+    """Return whose figures these are."""
+    return "the cluster" if scope.broker is None else f"broker {scope.broker}"
 
 
 def cause_name(cause: Contribution) -> str:
@@ -118,7 +114,7 @@ def _week(carried: Sequence[Carried]) -> Table:
     head = (
         "hour of the week (UTC), mean",
         "",
-        "mon      tue      wed      thu      fri      sat      sun",
+        "      ".join(DAYS),
         "most",
         "at",
     )
@@ -136,11 +132,10 @@ def _week_row(one: Carried, way: str, values: Sequence[int | None]) -> tuple[str
     if not known:
         return None
     most, hour = max(known)
-    name = "the cluster" if one.broker is None else f"broker {one.broker}"
     signs = [_sign(values[at : at + _HOURS_A_SIGN], most) for at in range(0, HOURS_A_WEEK, _HOURS_A_SIGN)]
-    a_day = _HOURS_A_DAY // _HOURS_A_SIGN
+    a_day = HOURS_A_DAY // _HOURS_A_SIGN
     days = ("".join(signs[at : at + a_day]) for at in range(0, len(signs), a_day))
-    return name, way, " ".join(days), rate(most), hour_text(-hour)
+    return scope_name(one), way, " ".join(days), rate(most), hour_text(-hour)
 
 
 def _sign(values: Sequence[int | None], most: int) -> str:

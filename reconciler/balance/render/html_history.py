@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from reconciler.balance.model.history import (
+    DAYS,
     HOURS_A_WEEK,
     Carried,
     Changed,
@@ -21,16 +22,15 @@ from reconciler.balance.model.history import (
     Placement,
     SkewAt,
     Slowness,
+    hour_text,
 )
 from reconciler.balance.render.as_history import (
     CRUISE_CONTROL_MS,
-    DAYS,
     busiest_first,
     cause_name,
     changes_of,
     even_text,
     flush_text,
-    hour_text,
     rate_shift,
     scope_name,
     size_shift,
@@ -126,29 +126,25 @@ class HistoryPage:
     @property
     def heat_maps(self) -> Iterator[HeatMap]:
         """The week, in and out, where known."""
-        for title, of in _WAYS:
-            drawn = _heat_map(title, self.history.hours_of_week, of, every=10 if self.is_one_of_many else 1)
-            if drawn is not None:
-                yield drawn
+        every = 10 if self.is_one_of_many else 1
+        drawn = (_heat_map(title, self.history.hours_of_week, of, every=every) for title, of in _WAYS)
+        yield from (each for each in drawn if each is not None)
 
     @property
     def totals(self) -> Iterator[Lines]:
         """What the cluster carries over time, and how uneven its brokers are."""
         whole = next((one for one in self.history.series if one.broker is None), Carried())
         lines = [(kind, name, self._last(of(whole))) for kind, name, of in _KINDS]
-        drawn = _lines(f"In and out by {self.history.step.value}", lines, self._periods, rate, _BINARY)
-        if drawn is not None:
-            yield drawn
-        skew = _lines(
-            "Maximum over mean of the brokers", self._skews(), self._periods, lambda value: f"{value:.2f}", 10
+        drawn = (
+            _lines(f"In and out by {self.history.step.value}", lines, self._periods, rate, _BINARY),
+            _lines("Maximum over mean of the brokers", self._skews(), self._periods, "{:.2f}".format, 10),
         )
-        if skew is not None:
-            yield skew
+        yield from (each for each in drawn if each is not None)
 
     @property
     def multiples(self) -> Iterator[Small]:
         """Each broker's lines, the busiest first."""
-        brokers = busiest_first(self.history.series)[: SOME_BROKERS if self.is_one_of_many else BROKERS_DRAWN]
+        brokers = busiest_first(self.history.series)[: self._most_brokers]
         known = [value for one in brokers for _, _, of in _KINDS for value in self._last(of(one)) if value is not None]
         most = max(known, default=0)
         for one in brokers if most else ():
@@ -158,13 +154,13 @@ class HistoryPage:
                 if (path := _path(self._last(of(one)), most, (0, _SMALL_WIDTH), (2, _SMALL_HEIGHT - 2)))
             )
             words = ", ".join(f"{name} up to {rate(max(told))}" for _, name, of in _KINDS if (told := _known(of(one))))
-            yield Small(f"broker {one.broker}", words, lines)
+            yield Small(scope_name(one), words, lines)
 
     @property
     def multiples_note(self) -> str:
         """What is said of the lines of brokers."""
         count = sum(one.broker is not None for one in self.history.series)
-        shown = min(count, SOME_BROKERS if self.is_one_of_many else BROKERS_DRAWN)
+        shown = min(count, self._most_brokers)
         which = "Each broker" if shown == count else f"The {shown} busiest of {counted(count, 'broker')}"
         return f"{which}, in and out by {self.history.step.value}, on one scale; -o json has all figures."
 
@@ -232,6 +228,10 @@ class HistoryPage:
         heads = (self.history.step.value.capitalize(), "Placement", "In", "Out", "Size", "Replicas")
         caption = "Maximum over mean, coefficient of variation and Gini over the brokers, by period."
         return Table(caption, heads, rows, 7) if rows else None
+
+    @property
+    def _most_brokers(self) -> int:
+        return SOME_BROKERS if self.is_one_of_many else BROKERS_DRAWN
 
     @property
     def _periods(self) -> tuple[str, ...]:

@@ -13,13 +13,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
-from reconciler.balance.model.disk_forecast import AHEAD_DAYS, ENOUGH_DAYS, HOURS_A_DAY, HOURS_A_WEEK
+from reconciler.balance.model.disk_forecast import AHEAD_DAYS, ENOUGH_DAYS
+from reconciler.balance.model.history import HOURS_A_DAY, HOURS_A_WEEK
 from reconciler.balance.spark.buckets import on_carriers
 from reconciler.balance.spark.growth import GROWTH, slope
-from reconciler.balance.spark.normalise import MICROS
+from reconciler.balance.spark.normalise import HOUR
 from reconciler.balance.spark.replica_load import KEYS, NO_TEXT, PARTITION, at_every_level
 
-HOUR = 3600 * MICROS
 WEEKS = 4
 """So many weeks of history are looked at: what was before tells more of what has changed since."""
 AHEAD = tuple(f"ahead_{days}" for days in AHEAD_DAYS)

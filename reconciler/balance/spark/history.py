@@ -14,16 +14,15 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.files.arrow_tables import LONG, TEXT, ArrowTable, arrow_table
 from reconciler.balance.model.balance_report import Level, Measure
-from reconciler.balance.model.history import HOURS_A_WEEK
+from reconciler.balance.model.history import HOURS_A_DAY, HOURS_A_WEEK
 from reconciler.balance.spark.buckets import MILLI
-from reconciler.balance.spark.normalise import MICROS, hour_of_week
+from reconciler.balance.spark.normalise import HOUR, MICROS, hour_of_week
 from reconciler.balance.spark.replica_load import BEFORE, NO_BROKER, PARTITION
 from reconciler.balance.spark.skew import WEIGHED_BY, even
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-HOUR, HOURS_A_DAY = 3600 * MICROS, 24
 TIMES = {"cluster": TEXT} | dict.fromkeys(
     ("unit", "origin", "periods", "first", "last", "start", "middle", "end"), LONG
 )

@@ -10,7 +10,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.spark.buckets import MILLI, sent_by_leader
-from reconciler.balance.spark.history import HOUR, period_of
+from reconciler.balance.spark.history import period_of
+from reconciler.balance.spark.normalise import HOUR
 from reconciler.balance.spark.replica_load import NO_BROKER, NO_TEXT, PARTITION
 
 MOST_CAUSES, MOST_BROKERS = 10, 3

@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from reconciler.balance.model.balance_report import Measure
 from reconciler.balance.model.history import (
+    HOURS_A_DAY,
     HOURS_A_WEEK,
     Carried,
     Cause,
@@ -23,11 +23,11 @@ from reconciler.balance.model.history import (
     Step,
 )
 from reconciler.balance.spark.buckets import MILLI
-from reconciler.balance.spark.history import HOUR, HOURS_A_DAY, Times
+from reconciler.balance.spark.history import Times
 from reconciler.balance.spark.history_changes import MOST_CAUSES
 from reconciler.balance.spark.history_job import HistoryTables
 from reconciler.balance.spark.history_slow import MOST_SCORE
-from reconciler.balance.spark.normalise import MICROS
+from reconciler.balance.spark.normalise import HOUR, MICROS, iso
 from reconciler.balance.spark.replica_load import NO_BROKER
 from reconciler.model.evenness import Evenness
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 # What brokers measure of themselves differs a little from what is summed of their partitions.
 _LEAST_SHARE_LED = 0.01
-_SECONDS_AN_HOUR = HOUR // MICROS
 _FIELD = {
     Measure.REPLICAS.value: "replicas",
     Measure.SIZE.value: "size_bytes",
@@ -64,7 +63,7 @@ def collected_history(tables: HistoryTables) -> Mapping[str, History]:
     return {
         name: History(
             step=Step.DAY if times.unit == HOURS_A_DAY else Step.HOUR,
-            periods=tuple(_iso((times.origin + at) * times.unit) for at in range(times.periods)),
+            periods=tuple(iso((times.origin + at) * times.unit * HOUR) for at in range(times.periods)),
             hours_of_week=week.get(name, ()),
             series=series.get(name, ()),
             skews=skews.get(name, ()),
@@ -116,9 +115,9 @@ def _changes(times: Times, moved: _Moved) -> Changes | None:
         causes = [row for row in moved.scopes if row.place > 0 and row.broker == head.broker]
         scopes.append(_changed(head, sorted(causes, key=lambda row: row.place), others))
     return Changes(
-        start=_iso(times.start),
-        middle=_iso(times.middle),
-        end=_iso(times.end),
+        start=iso(times.start * HOUR),
+        middle=iso(times.middle * HOUR),
+        end=iso(times.end * HOUR),
         is_by_week=times.end - times.middle == HOURS_A_WEEK,
         of=tuple(scopes),
         brokers=tuple(_broker(row) for row in sorted(moved.brokers, key=lambda row: row.place)),
@@ -233,8 +232,8 @@ def _slow(row: "Row") -> SlowBroker:
     return SlowBroker(
         broker=row.broker,
         slowness=Slowness.PERSISTENT if row.score >= MOST_SCORE else Slowness.RECENT,
-        since=_moment(row.since),
-        until=None if row.until is None else _moment(row.until),
+        since=iso(row.since * MICROS),
+        until=None if row.until is None else iso(row.until * MICROS),
         score=row.score,
         flush_ms=row.flush,
         peers_ms=row.peers,
@@ -244,11 +243,3 @@ def _slow(row: "Row") -> SlowBroker:
 
 def _whole(milli: int) -> int:
     return (milli + MILLI // 2) // MILLI
-
-
-def _iso(hours: int) -> str:
-    return _moment(hours * _SECONDS_AN_HOUR)
-
-
-def _moment(seconds: int) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -10,7 +10,8 @@ from pyspark.sql.types import StructType
 
 from reconciler.balance.files.sample_files import BROKER_COLUMNS
 from reconciler.balance.files.sample_writer import BROKERS_FOLDER, REPLICAS_FOLDER
-from reconciler.balance.spark.history import HOUR, period_of
+from reconciler.balance.spark.history import period_of
+from reconciler.balance.spark.normalise import HOUR
 from reconciler.balance.spark.replica_load import PARTITION
 from reconciler.balance.spark.schemas import REPLICA_SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
