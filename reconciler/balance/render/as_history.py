@@ -32,7 +32,7 @@ CRUISE_CONTROL_MS = 1000.0
 
 
 def sections(history: History) -> Iterator[Section]:
-    """Yield what the time of the samples tells of a cluster."""
+    """Yield how a cluster's loads went over the time of its samples."""
     yield Section(parts=(_week(history.hours_of_week),), markdown=("**The week**",))
     yield Section(parts=(_skew(history),), markdown=("**Skew over time**",))
     if history.changes is not None:

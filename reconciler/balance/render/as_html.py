@@ -103,7 +103,7 @@ class ClusterPage:
 
     @property
     def history(self) -> HistoryPage | None:
-        """What the time of the samples tells."""
+        """How loads went over the time of the samples; None where nobody asked."""
         told = self.cluster.history
         return None if told is None else HistoryPage(told, self.is_one_of_many)
 

@@ -121,7 +121,7 @@ class Balance:
     hours: DataFrame | None = None
     """The hours of the week, where they are asked for."""
     history: HistoryTables | None = None
-    """What the time of the samples tells, where it is asked for."""
+    """How loads went over the time of the samples, where it is asked for."""
 
 
 def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Found], Mapping[str, int]]:
