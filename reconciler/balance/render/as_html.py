@@ -37,7 +37,7 @@ from reconciler.balance.render.html_history import MOST_CLUSTERS, HistoryPage
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, duration, number
 from reconciler.render.escape import visible
-from reconciler.render.html_charts import Chart, Member, chart
+from reconciler.render.html_charts import BINARY, DECIMAL, Chart, Member, chart
 from reconciler.render.html_pages import Section, Tile, digest, rendered, text_of
 from reconciler.render.html_tables import (
     UNKNOWN,
@@ -75,7 +75,6 @@ _IMBALANCE_WORDS = (
     "Leader imbalance: of the partitions that prefer a broker, the share that it does not lead. Above 10% Kafka gives "
     "leaders back by itself, unless auto.leader.rebalance.enable is off."
 )
-_BINARY, _DECIMAL = 1024.0, 10.0  # what the steps of a chart's axis are powers of
 
 
 def days_text(value: float) -> str:
@@ -286,7 +285,7 @@ class ClusterPage:
             members,
             shown,
             line=None if is_weighted else ("mean", mean),
-            step_of=_DECIMAL if measured in {REPLICAS, LEADERS} else _BINARY,
+            step_of=DECIMAL if measured in {REPLICAS, LEADERS} else BINARY,
         )
 
     def _imbalance_chart(self) -> Chart | None:

@@ -39,8 +39,8 @@ from reconciler.balance.render.as_history import (
 )
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, percent, rate
-from reconciler.render.html_charts import Mark, axis_top
-from reconciler.render.html_tables import Cell, Datum, Table, name_cell, text_cell
+from reconciler.render.html_charts import BINARY, DECIMAL, Mark, axis_top
+from reconciler.render.html_tables import Cell, Datum, Table, figure_cell, name_cell, text_cell
 
 T = TypeVar("T")
 WIDTH, LEFT, RIGHT = 520, 74, 6
@@ -49,10 +49,11 @@ _LINES_HEIGHT, _LINES_BOTTOM = 150, 20
 _SMALL_WIDTH, _SMALL_HEIGHT = 160, 36
 _LEVELS = 9
 _BLUE = (31, 102, 193)
-BROKERS_DRAWN, SOME_BROKERS = 60, 4
-"""How many brokers a heat map has rows for, the busiest; how many have lines where there are many clusters."""
-PERIODS_DRAWN, SOME_PERIODS, MOST_CLUSTERS = 92, 31, 10
-_BINARY = 1024.0
+BROKERS_DRAWN, PERIODS_DRAWN = 60, 92
+"""How many brokers, the busiest, and how many periods, the newest, are drawn at most."""
+MOST_CLUSTERS = 10
+SOME_BROKERS, SOME_PERIODS, SOME_CAUSES = 4, 31, 3
+"""How many brokers have lines, and how many periods and causes are shown, on a page of more clusters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +137,8 @@ class HistoryPage:
         whole = next((one for one in self.history.series if one.broker is None), Carried())
         lines = [(kind, name, self._last(of(whole))) for kind, name, of in _KINDS]
         drawn = (
-            _lines(f"In and out by {self.history.step.value}", lines, self._periods, rate, _BINARY),
-            _lines("Maximum over mean of the brokers", self._skews(), self._periods, "{:.2f}".format, 10),
+            _lines(f"In and out by {self.history.step.value}", lines, self._periods, rate, BINARY),
+            _lines("Maximum over mean of the brokers", self._skews(), self._periods, "{:.2f}".format, DECIMAL),
         )
         yield from (each for each in drawn if each is not None)
 
@@ -172,7 +173,7 @@ class HistoryPage:
             return
         scopes = [scope for scope in told.of if scope.causes][: 1 if self.is_one_of_many else None]
         for scope in scopes:
-            causes = scope.causes[: 3 if self.is_one_of_many else None]
+            causes = scope.causes[: SOME_CAUSES if self.is_one_of_many else None]
             caption = f"What changed on {scope_name(scope)}: {changes_of(self.history)}."
             whole = (name_cell("altogether"), *_shift_cells(scope), text_cell(""))
             yield self._causes(caption, (whole, *map(self._cause, causes)))
@@ -199,8 +200,8 @@ class HistoryPage:
                 text_cell(one.until or "it lasts"),
                 text_cell(f"{one.score}{' (persistent)' if one.slowness is Slowness.PERSISTENT else ''}"),
                 Cell(data=(Datum(one.flush_ms, flush_text(one.flush_ms), one.flush_ms >= CRUISE_CONTROL_MS),)),
-                Cell(data=(Datum(one.peers_ms, flush_text(one.peers_ms)),)),
-                Cell(data=(Datum(one.bytes_in, rate(one.bytes_in)),)),
+                figure_cell(one.peers_ms, flush_text),
+                figure_cell(one.bytes_in, rate),
             )
             for one in told
         )
