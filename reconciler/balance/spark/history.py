@@ -18,7 +18,7 @@ from reconciler.balance.model.history import HOURS_A_DAY, HOURS_A_WEEK
 from reconciler.balance.spark.buckets import MILLI
 from reconciler.balance.spark.normalise import HOUR, MICROS, hour_of_week
 from reconciler.balance.spark.replica_load import BEFORE, NO_BROKER, PARTITION
-from reconciler.balance.spark.skew import WEIGHED_BY, even
+from reconciler.balance.spark.skew import WEIGHED_BY, even, weighed
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
@@ -271,16 +271,7 @@ def _grid(brokers: DataFrame, times: DataFrame) -> DataFrame:
 
 
 def _even_by_period(told: DataFrame, values: Mapping[Measure, Column]) -> DataFrame:
-    each = F.array(
-        *(
-            F.struct(
-                F.lit(measure.value).alias("measure"),
-                (value / F.col(WEIGHED_BY[measure])).alias("value"),
-                F.col(WEIGHED_BY[measure]).cast("double").alias("capacity"),
-            )
-            for measure, value in values.items()
-        )
-    )
+    each = F.array(*(weighed(measure, value) for measure, value in values.items()))
     flat = told.select("cluster", "broker", "at", each.alias("each"))
     measured = flat.select("cluster", "broker", "at", F.explode("each").alias("one"))
     return measured.select("cluster", "broker", "at", "one.*").transform(even, ("cluster", "at", "measure"))

@@ -6,6 +6,8 @@ today, so that they change by topics alone. What brokers themselves measured cha
 leaders brought that another broker had before.
 """
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -111,15 +113,7 @@ def changes(each: DataFrame) -> DataFrame:
     shown = F.broadcast(brokers.select("cluster", "broker", "rank"))
     on_brokers = each.join(shown, on=["cluster", "broker"], how="inner")
     causes = of_cluster.unionByName(on_brokers)
-    in_order = Window.partitionBy("cluster", "broker").orderBy(F.desc("weight"), F.desc("heft"), "topic")
-    of_scope = Window.partitionBy("cluster", "broker")
-    first = (
-        causes.withColumn("weight", _moved("in") + _moved("out"))
-        .withColumn("heft", _moved("size"))
-        .withColumn("total", F.sum("weight").over(of_scope))
-        .withColumn("place", F.row_number().over(in_order))
-        .where((F.col("place") <= MOST_CAUSES) & (F.col("weight") + F.col("heft") > 0))
-    )
+    first = causes.transform(_first, ("cluster", "broker"), "topic")
     names = ("cluster", "broker", "rank", "topic", "place", "is_new", "total", *FIGURES)
     head = scopes.select(
         "*",
@@ -133,16 +127,21 @@ def changes(each: DataFrame) -> DataFrame:
 
 def by_broker(each: DataFrame) -> DataFrame:
     """Return the brokers that changed most, of `compared`: cluster, broker, place, total (of all), then FIGURES."""
-    in_order = Window.partitionBy("cluster").orderBy(F.desc("weight"), F.desc("heft"), "broker")
+    brokers = each.groupBy("cluster", "broker").agg(*_summed())
+    return brokers.transform(_first, ("cluster",), "broker").select("cluster", "broker", "place", "total", *FIGURES)
+
+
+def _first(causes: DataFrame, scope: Sequence[str], name: str) -> DataFrame:
+    """Return the causes that move most of each scope, in and out, then in size; of equal ones the first by its name.
+
+    With `place`, from 1 on, and `total`: what all causes of the scope move, in and out.
+    """
+    of_scope = Window.partitionBy(*scope)
+    in_order = of_scope.orderBy(F.desc("weight"), F.desc("heft"), name)
     return (
-        each.groupBy("cluster", "broker")
-        .agg(*_summed())
-        .withColumn("weight", _moved("in") + _moved("out"))
-        .withColumn("heft", _moved("size"))
-        .withColumn("total", F.sum("weight").over(Window.partitionBy("cluster")))
-        .withColumn("place", F.row_number().over(in_order))
+        causes.withColumns({"weight": _moved("in") + _moved("out"), "heft": _moved("size")})
+        .withColumns({"total": F.sum("weight").over(of_scope), "place": F.row_number().over(in_order)})
         .where((F.col("place") <= MOST_CAUSES) & (F.col("weight") + F.col("heft") > 0))
-        .select("cluster", "broker", "place", "total", *FIGURES)
     )
 
 
