@@ -43,9 +43,8 @@ from reconciler.balance.spark.forecast import (
     has_history,
     histories,
     hourly,
-    slopes_of,
 )
-from reconciler.balance.spark.growth import GROWTH, whole_growth, with_bytes_grown
+from reconciler.balance.spark.growth import GROWTH, slopes_of, whole_growth, with_bytes_grown
 from reconciler.balance.spark.history import fills_since_seen
 from reconciler.balance.spark.history_collected import collected_history
 from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
-from reconciler.balance.spark.growth import GROWTH, significant, slope
+from reconciler.balance.spark.growth import GROWTH, significant, slope, slopes_of
 from reconciler.balance.spark.load import buckets_of
 from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MOST_PER_SECOND, hour_of_week, is_kept
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, PLACE, at_every_level
@@ -170,8 +170,7 @@ def with_growth(sums: DataFrame, rows: DataFrame, carried: DataFrame) -> DataFra
     """Return the sums with what the partitions of each carrier grow; of rows that do not tell it, in no bucket."""
     if GROWTH in rows.columns:
         return sums
-    slopes = rows.where(F.col("size_bytes").isNotNull()).groupBy(*PARTITION).agg(slope().alias(GROWTH))
-    grown = slopes.transform(on_carriers, carried, "inner").groupBy("carrier").agg(_grown())
+    grown = slopes_of(rows).transform(on_carriers, carried, "inner").groupBy("carrier").agg(_grown())
     return sums.unionByName(grown, allowMissingColumns=True)
 
 

@@ -16,7 +16,7 @@ from reconciler.balance.model.balance_report import Level
 from reconciler.balance.model.disk_forecast import AHEAD_DAYS, ENOUGH_DAYS
 from reconciler.balance.model.history import HOURS_A_DAY, HOURS_A_WEEK
 from reconciler.balance.spark.buckets import on_carriers
-from reconciler.balance.spark.growth import GROWTH, slope
+from reconciler.balance.spark.growth import GROWTH
 from reconciler.balance.spark.normalise import HOUR
 from reconciler.balance.spark.replica_load import KEYS, NO_TEXT, PARTITION, at_every_level
 
@@ -213,13 +213,6 @@ def _ahead(days: int) -> Column:
     return F.floor(
         F.when(F.col("stands"), level).otherwise(F.least(F.col("rate") * F.lit(float(hours)), F.col("room")))
     )
-
-
-def slopes_of(rows: DataFrame) -> DataFrame:
-    """Return what each partition grows a day by its rows (`buckets.alone` or `beside_others`), which may tell it."""
-    if GROWTH in rows.columns:
-        return rows.where(F.col(GROWTH).isNotNull()).select(*PARTITION, GROWTH)
-    return rows.where(F.col("size_bytes").isNotNull()).groupBy(*PARTITION).agg(slope().alias(GROWTH))
 
 
 def by_growth_alone(slopes: DataFrame, replicas: DataFrame, limits: DataFrame) -> DataFrame:
