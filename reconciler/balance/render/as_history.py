@@ -49,7 +49,9 @@ def changes_of(history: History) -> str:
     changes = history.changes
     if changes is None:
         return ""
-    how = "the last 7 days against the 7 before" if changes.is_by_week else "samples fill no two weeks, so their halves"
+    how = "the last 7 days against the 7 before"
+    if not changes.is_by_week:
+        how = "samples fill less than two weeks, so their second half against the first"
     return f"{how}; {changes.start} to {changes.middle}, then to {changes.end}"
 
 
@@ -98,8 +100,8 @@ def _signed(change: int, text: str) -> str:
 def slow_words(history: History) -> str:
     """Return what is said where no broker is slow."""
     if not history.has_broker_samples:
-        return "not known: no samples of brokers, which tell log flush times, stand beside the samples"
-    return "none, by log flush times beside the bytes that come in"
+        return "unknown: there are no samples of brokers, which tell log flush times"
+    return "none, by log flush times and flush times for each byte in"
 
 
 def even_text(even: Evenness | None) -> str:
@@ -185,7 +187,7 @@ def _changed(scope: Changed) -> Table:
 
 def _brokers(causes: Sequence[Contribution]) -> Table:
     rows = ((cause_name(cause), *_shifts(cause), percent(cause.share, 2)) for cause in causes[:BROKERS_SHOWN])
-    return Table(("brokers, as placed today", "in", "out", "size", "of what changed"), tuple(rows))
+    return Table(("brokers, by today's placement", "in", "out", "size", "of what changed"), tuple(rows))
 
 
 def _shifts(one: Changed | Contribution) -> tuple[str, str, str]:

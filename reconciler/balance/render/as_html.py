@@ -201,7 +201,7 @@ class ClusterPage:
         names = [(broker_name(row), row.log_dir or "") for row in ordered]
         caption = "Each log dir, the one that is full soonest first. The bar is what is used of it."
         if has_forecast(ordered):
-            caption += " Of five log dirs, four are full between Earliest and Latest."
+            caption += " Four of five log dirs are full between Earliest and Latest."
         told = tuple(replace(each, shown=days_text) if each in _DAYS_AHEAD else each for each in FORECAST)
         measured = (REPLICAS, SIZE, FREE, CAPACITY, GROWTH, DAYS, *(told if has_forecast(ordered) else ()))
         table = self._table(caption, ("Broker", "Log dir"), names, ordered, measured, shown=LOG_DIRS_SHOWN)

@@ -179,7 +179,7 @@ class HistoryPage:
             yield self._causes(caption, (whole, *map(self._cause, causes)))
         if told.brokers and not self.is_one_of_many:
             yield self._causes(
-                "What changed, broker by broker, as placed today.", tuple(map(self._cause, told.brokers))
+                "What changed, broker by broker, by today's placement.", tuple(map(self._cause, told.brokers))
             )
 
     def _cause(self, cause: Contribution) -> tuple[Cell, ...]:
@@ -206,7 +206,7 @@ class HistoryPage:
             for one in told
         )
         heads = ("Slow broker", "Since", "Until", "Points", "Flush, 99.9th", "Median of brokers", "In")
-        caption = "Brokers whose log flushes took long, also for each byte, against their own day and their peers."
+        caption = "Brokers whose log flushes took long, for each byte too, against their last day or the other brokers."
         return Table(caption, heads, rows, len(rows)) if rows else None
 
     @property
