@@ -17,9 +17,8 @@ from reconciler.balance.spark.normalise import HOUR
 from reconciler.balance.spark.replica_load import NO_BROKER, NO_TEXT, PARTITION
 
 MOST_CAUSES, MOST_BROKERS = 10, 3
-HALVES = ("earlier", "later")
-MEASURES = ("in", "out", "size", "lead_in", "lead_out")
-FIGURES = tuple(f"{measure}_{half}" for measure in MEASURES for half in HALVES)
+EARLIER, LATER = HALVES = ("earlier", "later")
+FIGURES = tuple(f"{measure}_{half}" for measure in ("in", "out", "size", "lead_in", "lead_out") for half in HALVES)
 
 
 def compared(periods: DataFrame, times: DataFrame, partitions: DataFrame) -> DataFrame:
@@ -49,14 +48,14 @@ def compared(periods: DataFrame, times: DataFrame, partitions: DataFrame) -> Dat
 
 def _both(name: str) -> Column:
     measure, _, half = name.rpartition("_")
-    other = F.col(f"{measure}_{HALVES[half == HALVES[0]]}")
+    other = F.col(f"{measure}_{LATER if half == EARLIER else EARLIER}")
     return F.sum(F.when(other.isNotNull(), F.col(name))).alias(name)
 
 
 def _halves(periods: DataFrame, times: DataFrame) -> DataFrame:
     """Return each partition's means and last sizes in the two times, and whether it is new in the later one."""
-    of_half = {HALVES[0]: F.col("is_earlier"), HALVES[1]: F.col("is_later")}
-    until = {HALVES[0]: ~F.col("is_later"), HALVES[1]: F.lit(col=True)}
+    of_half = {EARLIER: F.col("is_earlier"), LATER: F.col("is_later")}
+    until = {EARLIER: ~F.col("is_later"), LATER: F.lit(col=True)}
     order = F.struct("at", "is_later", "is_earlier")
     summed = periods.groupBy(*PARTITION).agg(
         F.min("first").alias("seen"),
@@ -73,9 +72,9 @@ def _halves(periods: DataFrame, times: DataFrame) -> DataFrame:
     )
     joined = summed.join(F.broadcast(times), on="cluster", how="inner").where(F.col("middle").isNotNull())
     is_new = F.col("seen") >= F.col("middle") * HOUR
-    left = {HALVES[0]: _left("start", "middle"), HALVES[1]: _left("middle", "end")}
+    left = {EARLIER: _left("start", "middle"), LATER: _left("middle", "end")}
     rates = [_rate(way, half, left[half]) for half in HALVES for way in ("in", "out")]
-    was = F.coalesce(f"size_{HALVES[0]}", F.when(is_new, F.lit(0)))
+    was = F.coalesce("size_earlier", F.when(is_new, F.lit(0)))
     return joined.select(*PARTITION, is_new.alias("is_new"), *rates, was.alias("size_earlier"), "size_later")
 
 
@@ -166,7 +165,7 @@ def led_elsewhere(measured: DataFrame, each: DataFrame, compared_hours: DataFram
         .join(F.broadcast(compared_hours), on=["cluster", "hour"], how="inner")
         .join(F.broadcast(times.select("cluster", "middle")), on="cluster", how="inner")
     )
-    halves = {HALVES[0]: F.col("hour") < F.col("middle"), HALVES[1]: F.col("hour") >= F.col("middle")}
+    halves = {EARLIER: F.col("hour") < F.col("middle"), LATER: F.col("hour") >= F.col("middle")}
     own = told.groupBy("cluster", "broker").agg(
         *(
             F.floor(F.avg(F.when(is_of, _milli(f"bytes_{way}"))) + 0.5).alias(f"own_{way}_{half}")
