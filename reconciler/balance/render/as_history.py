@@ -10,6 +10,7 @@ from reconciler.balance.model.history import (
     Carried,
     Cause,
     Changed,
+    Changes,
     Contribution,
     History,
     Placement,
@@ -37,18 +38,15 @@ def sections(history: History) -> Iterator[Section]:
     yield Section(parts=(_skew(history),), markdown=("**Skew over time**",))
     if history.changes is not None:
         changes = history.changes
-        title = f"What changed: {changes_of(history)}"
+        title = f"What changed: {times_of(changes)}"
         scopes = tuple(_changed(scope) for scope in changes.of if scope.causes)
         brokers = (_brokers(changes.brokers),) if changes.brokers else ()
         yield Section(title, (*scopes[:1], *brokers, *scopes[1:]), (f"**{title}**",))
     yield Section("Slow brokers", (_slow(history),), ("**Slow brokers**",))
 
 
-def changes_of(history: History) -> str:
+def times_of(changes: Changes) -> str:
     """Return which two times are compared."""
-    changes = history.changes
-    if changes is None:
-        return ""
     how = "the last 7 days against the 7 before"
     if not changes.is_by_week:
         how = "samples fill less than two weeks, so their second half against the first"

@@ -28,13 +28,13 @@ from reconciler.balance.render.as_history import (
     CRUISE_CONTROL_MS,
     busiest_first,
     cause_name,
-    changes_of,
     even_text,
     flush_text,
     rate_shift,
     scope_name,
     size_shift,
     slow_words,
+    times_of,
     when,
 )
 from reconciler.model.evenness import Evenness
@@ -174,7 +174,7 @@ class HistoryPage:
         scopes = [scope for scope in told.of if scope.causes][: 1 if self.is_one_of_many else None]
         for scope in scopes:
             causes = scope.causes[: SOME_CAUSES if self.is_one_of_many else None]
-            caption = f"What changed on {scope_name(scope)}: {changes_of(self.history)}."
+            caption = f"What changed on {scope_name(scope)}: {times_of(told)}."
             whole = (name_cell("altogether"), *_shift_cells(scope), text_cell(""))
             yield self._causes(caption, (whole, *map(self._cause, causes)))
         if told.brokers and not self.is_one_of_many:
