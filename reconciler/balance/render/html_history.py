@@ -154,7 +154,8 @@ class HistoryPage:
                 for kind, name, of in _KINDS
                 if (path := _path(self._last(of(one)), most, (0, _SMALL_WIDTH), (2, _SMALL_HEIGHT - 2)))
             )
-            words = ", ".join(f"{name} up to {rate(max(told))}" for _, name, of in _KINDS if (told := _known(of(one))))
+            drawn = ((name, _known(self._last(of(one)))) for _, name, of in _KINDS)
+            words = ", ".join(f"{name} up to {rate(max(told))}" for name, told in drawn if told)
             yield Small(scope_name(one), words, lines)
 
     @property
