@@ -10,7 +10,9 @@ _PLOT_HEIGHT = HEIGHT - TOP - BOTTOM
 _LABEL_WIDTH = 44
 _HALF_A_LETTER = 6
 _MOST_COLUMN = 48.0
-_STEPS, _DECIMAL = 4, 10.0
+_STEPS = 4
+DECIMAL, BINARY = 10.0, 1024.0
+"""What the steps of an axis are powers of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def chart(
     *,
     line: tuple[str, float] | None = None,
     is_limit: bool = False,
-    step_of: float = 10.0,
+    step_of: float = DECIMAL,
 ) -> Chart | None:
     """Return the chart of these members in their order; None where nothing is known of any.
 
@@ -140,7 +142,7 @@ def chart(
     )
 
 
-def axis_top(greatest: float, step_of: float = 10.0) -> float:
+def axis_top(greatest: float, step_of: float = DECIMAL) -> float:
     """Return the least top, four round steps, that is not below it; 512 GiB is round where steps are of 1024."""
     if greatest <= 0:
         return float(_STEPS)
@@ -151,7 +153,7 @@ def axis_top(greatest: float, step_of: float = 10.0) -> float:
         power /= step_of
     halves = (
         (1 / 16, 1 / 8, 1 / 4, 1 / 2)
-        if step_of > _DECIMAL and power > 1
+        if step_of > DECIMAL and power > 1
         else (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.75)
     )
     ladder: tuple[float, ...] = (

@@ -17,7 +17,7 @@ from reconciler.render.facts import (
     stage_title,
     throttle,
 )
-from reconciler.render.html_charts import Chart, Member, chart
+from reconciler.render.html_charts import BINARY, DECIMAL, Chart, Member, chart
 from reconciler.render.html_pages import Section
 from reconciler.render.html_tables import (
     Cell,
@@ -42,7 +42,6 @@ from reconciler.render.plan_figures import (
 from reconciler.render.rows import gravest_first, plan_rows
 
 BROKERS_SHOWN, STAGES_SHOWN, TOPICS_SHOWN, DISKS_SHOWN, CHANGES_SHOWN = 30, 25, 20, 10, 40
-_BINARY, _DECIMAL = 1024.0, 10.0
 _ARROW = "→"
 _THINNEST = 0.006
 """Of a bar's width: what can still be seen."""
@@ -55,12 +54,12 @@ class Measured:
     title: str
     of: Callable[[BrokerShare], int | None]
     shown: Callable[[float], str]
-    step_of: float = _BINARY
+    step_of: float = BINARY
 
 
 _MEASURES = (
-    Measured("Replicas", lambda share: share.replicas, count_text, _DECIMAL),
-    Measured("Preferred leaders", lambda share: share.leaders, count_text, _DECIMAL),
+    Measured("Replicas", lambda share: share.replicas, count_text, DECIMAL),
+    Measured("Preferred leaders", lambda share: share.leaders, count_text, DECIMAL),
     Measured("Data", lambda share: share.bytes, bytes_text),
     Measured("In", lambda share: share.bytes_in_per_second, rate),
     Measured("Out", lambda share: share.bytes_out_per_second, rate),
@@ -193,7 +192,7 @@ def _arrivals(shares: Sequence[BrokerFigures]) -> Chart | None:
         return None
     count = sum(each.arriving > 0 for each in shares)
     summary = f"{counted(count, 'broker')} take in data, up to {bytes_text(most)}."
-    return chart("Copied to each broker", summary, members, bytes_text, step_of=_BINARY)
+    return chart("Copied to each broker", summary, members, bytes_text, step_of=BINARY)
 
 
 def _broker_tables(reviewed: Plan, shares: Sequence[BrokerFigures]) -> tuple[Table, ...]:

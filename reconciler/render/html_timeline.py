@@ -8,14 +8,13 @@ from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.stage import CopyingStage, TopicsStage
 from reconciler.model.words import duration, rate, size
 from reconciler.render.facts import stage_title
-from reconciler.render.html_charts import Mark, axis_top
+from reconciler.render.html_charts import BINARY, Mark, axis_top
 from reconciler.render.plan_figures import StageFigures
 
 WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 1920, 260, 128, 12, 44
 _PLOT_WIDTH, _PLOT_HEIGHT = WIDTH - LEFT - 16, HEIGHT - TOP - BOTTOM
 _STEPS = 4
 _MOST_LABELS = 12
-_BINARY = 1024.0
 _GAP, _WIDE = 1.5, 6.0
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 _NICE = (
@@ -82,7 +81,7 @@ def timeline(stages: Sequence[StageFigures]) -> Timeline | None:
     rates = [each.bytes / each.seconds for each in stages if each.seconds]
     if not whole or not max(rates):
         return None
-    top = axis_top(max(rates), _BINARY)
+    top = axis_top(max(rates), BINARY)
     scale = _PLOT_WIDTH / whole
     blocks = tuple(block for each in stages if each.seconds for block in _blocks(each, scale, top))
     moments = tuple(

@@ -25,8 +25,8 @@ HEADROOM_HELP = (
 
 
 HISTORY_HELP = (
-    "Tell what the time of the samples tells: the week of each broker, skew by day, what changed since last week, and "
-    "which brokers are slow, by the samples of brokers beside them."
+    "Tell how loads went over the time of the samples: the week of each broker, skew by day, what changed since last "
+    "week and, from samples of brokers where there are any, which brokers are slow."
 )
 
 

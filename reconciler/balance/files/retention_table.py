@@ -1,7 +1,7 @@
 """Makes the Arrow table of what bounds each topic's partitions on a disk: retention, segments, compaction."""
 
 from collections.abc import Iterable, Iterator
-from math import isfinite
+from math import inf, isfinite
 
 from reconciler.balance.files.arrow_tables import LONG, TEXT, YES_NO, ArrowTable, arrow_table
 from reconciler.balance.files.assignment_table import BEFORE, Side
@@ -37,10 +37,9 @@ def _rows(side: Side) -> Iterator[tuple[object, ...]]:
 
 def _limits(topic: Topic, cluster: Cluster) -> tuple[object, ...]:
     values = [TopicValues(topic.configs, settings, cluster.kafka_version) for settings in settings_in_force(cluster)]
-    deleted = [each if "delete" in each.items(CLEANUP) else None for each in values]
+    is_deleted = all("delete" in each.items(CLEANUP) for each in values)
     limits = [
-        max(float("inf") if each is None else each.kept_on_disk(key) for each in deleted)
-        for key in (RETENTION_MS, RETENTION_BYTES)
+        max(each.kept_on_disk(key) for each in values) if is_deleted else inf for key in (RETENTION_MS, RETENTION_BYTES)
     ]
     segments = (max(each.number(key) for each in values) for key in (_SEGMENT_MS, _SEGMENT_BYTES))
     is_compacted = any("compact" in each.items(CLEANUP) for each in values)

@@ -78,12 +78,12 @@ class FullAt:
 
 @dataclass(frozen=True, slots=True)
 class SizeAhead:
-    """What will lie there, if nothing is made, moved or deleted until then."""
+    """What the disks will hold, if no topic or partition is made, moved or deleted until then."""
 
-    days: Annotated[int, "So many days from now."]
+    days: Annotated[int, "How many days from now."]
     size_bytes: Annotated[int, "What is expected."]
-    low_bytes: Annotated[int, "With a probability of 80 % it is between this"]
-    high_bytes: Annotated[int, "and this."]
+    low_bytes: Annotated[int, "The lower end of the interval that holds with a probability of 80 %."]
+    high_bytes: Annotated[int, "The upper end of that interval."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +109,8 @@ class Load:
     days_until_full: Annotated[
         float | None,
         REQUIRED,
-        "When the first of its log dirs is full: by the forecast, else what is free over the growth. Null also where "
-        "nothing grows, or not for ten years.",
+        "Days until the first of its log dirs is full: by the forecast, else what is free over the growth. Null also "
+        "where nothing grows, or where no log dir is full within ten years.",
     ] = None
     full_at: Annotated[
         FullAt | None, REQUIRED, "The forecast's interval for it; null without a forecast, and of topics."
@@ -250,7 +250,7 @@ class ClusterBalance:
     hours: Annotated[
         tuple[HourOfWeek, ...], "With --headroom: each hour of the week that has samples, from Monday on."
     ] = ()
-    history: Annotated[History | None, "With --history: what the time of the samples tells."] = None
+    history: Annotated[History | None, "With --history: how loads went over the time of the samples."] = None
     cluster_id: Annotated[str | None, REQUIRED, "Kafka's own id."] = None
     observed_at: Annotated[str | None, REQUIRED, "When it was observed, ISO 8601 in UTC."] = None
     plan_id: Annotated[str | None, REQUIRED, "The plan that `after` is of; null without one."] = None

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 
-HOURS_A_DAY, HOURS_A_WEEK = 24, 168
+from reconciler.balance.model.history import HOURS_A_DAY, HOURS_A_WEEK
+
 ENOUGH_DAYS = 14
 """Below so many days of samples nothing is foretold.
 

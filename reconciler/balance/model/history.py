@@ -1,4 +1,4 @@
-"""Holds what the time of the samples tells of one cluster: its week, its skew, what changed, which brokers are slow."""
+"""Holds how one cluster's loads went over the time of its samples: its week, skew, what changed, slow brokers."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,8 @@ from typing import Annotated
 from reconciler.model.codec import REQUIRED, Integer
 from reconciler.model.evenness import Evenness
 
-HOURS_A_WEEK = 168
+HOURS_A_DAY, HOURS_A_WEEK = 24, 168
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
 
 class Step(StrEnum):
@@ -57,11 +58,13 @@ class SkewAt:
     """How even the brokers were in one period, by capacity; null where not every broker's figure is known."""
 
     period: Annotated[int, "Which period, from 0 on."]
-    placement: Annotated[Placement, "By which placement: that of today, or that of then, which replica samples tell."]
-    replicas: Annotated[Evenness | None, REQUIRED, "Of replicas at the period's end; by that of then alone."] = None
-    size_bytes: Annotated[Evenness | None, REQUIRED, "Of their size at the end of the period."] = None
-    bytes_in: Annotated[Evenness | None, REQUIRED, "Of the mean of what comes in."] = None
-    bytes_out: Annotated[Evenness | None, REQUIRED, "Of the mean of what goes out; by that of today alone."] = None
+    placement: Annotated[Placement, "The placement that counts: today's, or that of then, which replica samples tell."]
+    replicas: Annotated[
+        Evenness | None, REQUIRED, "Of the count of replicas at the end of the period; by the placement of then alone."
+    ] = None
+    size_bytes: Annotated[Evenness | None, REQUIRED, "Of the bytes on disk at the end of the period."] = None
+    bytes_in: Annotated[Evenness | None, REQUIRED, "Of the mean bytes in."] = None
+    bytes_out: Annotated[Evenness | None, REQUIRED, "Of the mean bytes out; by the placement of today alone."] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +86,14 @@ class Contribution:
 
     cause: Annotated[Cause, "A topic; a broker; or leaders, or replicas, that another broker has now."]
     topic: Annotated[str | None, "The topic, where it is one."] = None
-    is_new: Annotated[bool, "Whether the topic had no sample in the earlier time or before."] = False
+    is_new: Annotated[bool, "Whether the topic had no sample before the later time began."] = False
     broker: Annotated[int | None, "The broker, where it is one."] = None
     from_broker: Annotated[int | None, "The broker that had them, of leaders and replicas."] = None
     to_broker: Annotated[int | None, "The broker that has them now."] = None
     bytes_in: Annotated[Shift | None, REQUIRED, "Bytes a second in; of leaders what producers send."] = None
     bytes_out: Annotated[Shift | None, REQUIRED, "Bytes a second out; of leaders what consumers take."] = None
     size_bytes: Annotated[Shift | None, REQUIRED, "Bytes on disk at the end."] = None
-    share: Annotated[float, REQUIRED, "Of all that its list's causes move, in and out, the share of this one."] = 0.0
+    share: Annotated[float, REQUIRED, "The share of this cause in the bytes in and out that all causes move."] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +138,17 @@ class SlowBroker:
     slowness: Annotated[Slowness, "How long it went on."]
     since: Annotated[str, "When that was first seen, ISO 8601."]
     until: Annotated[str | None, REQUIRED, "When it was over; null: it lasts."]
-    score: Annotated[int, "Windows of five minutes in which it was slow, less those in which it was not: at most 50."]
+    score: Annotated[
+        int, "Its most points, 50 at most: each slow window of five minutes adds one, any other takes one away."
+    ]
     flush_ms: Annotated[float, "The 99.9th percentile of its log flush times, the mean over the slow windows."]
-    peers_ms: Annotated[float, "What the median of the cluster's brokers was then."]
+    peers_ms: Annotated[float, "The median of that over the cluster's brokers in the same windows."]
     bytes_in: Annotated[int, "Bytes a second that it took in then, followers' traffic counted."]
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the time of the samples tells of one cluster. Rates are bytes a second, followers' traffic counted."""
+    """How one cluster's loads went over time. Rates are bytes a second, followers' traffic counted."""
 
     step: Annotated[Step, "How long a period is: an hour where samples fill less than two days."]
     periods: Annotated[tuple[str, ...], REQUIRED, "When each period begins, ISO 8601 in UTC."] = ()
@@ -159,3 +164,9 @@ class History:
         bool, REQUIRED, "Whether samples of brokers tell log flush times; without them none is said to be slow."
     ] = False
     slow_brokers: Annotated[tuple[SlowBroker, ...], REQUIRED, "The brokers that were slow, by id."] = ()
+
+
+def hour_text(hour: int) -> str:
+    """Return an hour of the week, 0 to 167 from Monday on: `mon 14:00`."""
+    day, of_day = divmod(hour, HOURS_A_DAY)
+    return f"{DAYS[day]} {of_day:02}:00"

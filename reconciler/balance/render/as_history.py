@@ -4,10 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from reconciler.balance.model.history import (
+    DAYS,
+    HOURS_A_DAY,
     HOURS_A_WEEK,
     Carried,
     Cause,
     Changed,
+    Changes,
     Contribution,
     History,
     Placement,
@@ -15,6 +18,7 @@ from reconciler.balance.model.history import (
     SkewAt,
     SlowBroker,
     Slowness,
+    hour_text,
 )
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, percent, rate, size
@@ -23,31 +27,29 @@ from reconciler.render.report import Points, Section, Table
 UNKNOWN = "-"
 BROKERS_SHOWN, PERIODS_SHOWN, CAUSES_OF_BROKERS = 8, 14, 3
 _SIGNS = "▁▂▃▄▅▆▇█"
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-_HOURS_A_SIGN, _HOURS_A_DAY = 3, 24
+_HOURS_A_SIGN = 3
 # Cruise Control calls no flush slow that takes less.
 CRUISE_CONTROL_MS = 1000.0
 
 
 def sections(history: History) -> Iterator[Section]:
-    """Yield what the time of the samples tells of a cluster."""
+    """Yield how a cluster's loads went over the time of its samples."""
     yield Section(parts=(_week(history.hours_of_week),), markdown=("**The week**",))
     yield Section(parts=(_skew(history),), markdown=("**Skew over time**",))
     if history.changes is not None:
         changes = history.changes
-        title = f"What changed: {changes_of(history)}"
+        title = f"What changed: {times_of(changes)}"
         scopes = tuple(_changed(scope) for scope in changes.of if scope.causes)
         brokers = (_brokers(changes.brokers),) if changes.brokers else ()
         yield Section(title, (*scopes[:1], *brokers, *scopes[1:]), (f"**{title}**",))
     yield Section("Slow brokers", (_slow(history),), ("**Slow brokers**",))
 
 
-def changes_of(history: History) -> str:
+def times_of(changes: Changes) -> str:
     """Return which two times are compared."""
-    changes = history.changes
-    if changes is None:
-        return ""
-    how = "the last 7 days against the 7 before" if changes.is_by_week else "samples fill no two weeks, so their halves"
+    how = "the last 7 days against the 7 before"
+    if not changes.is_by_week:
+        how = "samples fill less than two weeks, so their second half against the first"
     return f"{how}; {changes.start} to {changes.middle}, then to {changes.end}"
 
 
@@ -61,15 +63,9 @@ def busiest_first(carried: Iterable[Carried]) -> list[Carried]:
     return sorted(brokers, key=lambda one: (-total(one), one.broker or 0))
 
 
-def hour_text(hour: int) -> str:
-    """Return an hour of the week: `mon 14:00`."""
-    day, of_day = divmod(hour, _HOURS_A_DAY)
-    return f"{DAYS[day]} {of_day:02}:00"
-
-
-def scope_name(changed: Changed) -> str:
-    """Return whose change it is."""
-    return "the cluster" if changed.broker is None else f"broker {changed.broker}"
+def scope_name(scope: Changed | Carried) -> str:
+    """Return whose figures these are."""
+    return "the cluster" if scope.broker is None else f"broker {scope.broker}"
 
 
 def cause_name(cause: Contribution) -> str:
@@ -102,8 +98,8 @@ def _signed(change: int, text: str) -> str:
 def slow_words(history: History) -> str:
     """Return what is said where no broker is slow."""
     if not history.has_broker_samples:
-        return "not known: no samples of brokers, which tell log flush times, stand beside the samples"
-    return "none, by log flush times beside the bytes that come in"
+        return "unknown: there are no samples of brokers, which tell log flush times"
+    return "none, by log flush times and flush times for each byte in"
 
 
 def even_text(even: Evenness | None) -> str:
@@ -118,7 +114,7 @@ def _week(carried: Sequence[Carried]) -> Table:
     head = (
         "hour of the week (UTC), mean",
         "",
-        "mon      tue      wed      thu      fri      sat      sun",
+        "      ".join(DAYS),
         "most",
         "at",
     )
@@ -136,11 +132,10 @@ def _week_row(one: Carried, way: str, values: Sequence[int | None]) -> tuple[str
     if not known:
         return None
     most, hour = max(known)
-    name = "the cluster" if one.broker is None else f"broker {one.broker}"
     signs = [_sign(values[at : at + _HOURS_A_SIGN], most) for at in range(0, HOURS_A_WEEK, _HOURS_A_SIGN)]
-    a_day = _HOURS_A_DAY // _HOURS_A_SIGN
+    a_day = HOURS_A_DAY // _HOURS_A_SIGN
     days = ("".join(signs[at : at + a_day]) for at in range(0, len(signs), a_day))
-    return name, way, " ".join(days), rate(most), hour_text(-hour)
+    return scope_name(one), way, " ".join(days), rate(most), hour_text(-hour)
 
 
 def _sign(values: Sequence[int | None], most: int) -> str:
@@ -190,7 +185,7 @@ def _changed(scope: Changed) -> Table:
 
 def _brokers(causes: Sequence[Contribution]) -> Table:
     rows = ((cause_name(cause), *_shifts(cause), percent(cause.share, 2)) for cause in causes[:BROKERS_SHOWN])
-    return Table(("brokers, as placed today", "in", "out", "size", "of what changed"), tuple(rows))
+    return Table(("brokers, by today's placement", "in", "out", "size", "of what changed"), tuple(rows))
 
 
 def _shifts(one: Changed | Contribution) -> tuple[str, str, str]:

@@ -37,7 +37,7 @@ from reconciler.balance.render.html_history import MOST_CLUSTERS, HistoryPage
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, duration, number
 from reconciler.render.escape import visible
-from reconciler.render.html_charts import Chart, Member, chart
+from reconciler.render.html_charts import BINARY, DECIMAL, Chart, Member, chart
 from reconciler.render.html_pages import Section, Tile, digest, rendered, text_of
 from reconciler.render.html_tables import (
     UNKNOWN,
@@ -75,7 +75,6 @@ _IMBALANCE_WORDS = (
     "Leader imbalance: of the partitions that prefer a broker, the share that it does not lead. Above 10% Kafka gives "
     "leaders back by itself, unless auto.leader.rebalance.enable is off."
 )
-_BINARY, _DECIMAL = 1024.0, 10.0  # what the steps of a chart's axis are powers of
 
 
 def days_text(value: float) -> str:
@@ -103,7 +102,7 @@ class ClusterPage:
 
     @property
     def history(self) -> HistoryPage | None:
-        """What the time of the samples tells."""
+        """How loads went over the time of the samples; None where nobody asked."""
         told = self.cluster.history
         return None if told is None else HistoryPage(told, self.is_one_of_many)
 
@@ -202,7 +201,7 @@ class ClusterPage:
         names = [(broker_name(row), row.log_dir or "") for row in ordered]
         caption = "Each log dir, the one that is full soonest first. The bar is what is used of it."
         if has_forecast(ordered):
-            caption += " Of five log dirs, four are full between Earliest and Latest."
+            caption += " Four of five log dirs are full between Earliest and Latest."
         told = tuple(replace(each, shown=days_text) if each in _DAYS_AHEAD else each for each in FORECAST)
         measured = (REPLICAS, SIZE, FREE, CAPACITY, GROWTH, DAYS, *(told if has_forecast(ordered) else ()))
         table = self._table(caption, ("Broker", "Log dir"), names, ordered, measured, shown=LOG_DIRS_SHOWN)
@@ -286,7 +285,7 @@ class ClusterPage:
             members,
             shown,
             line=None if is_weighted else ("mean", mean),
-            step_of=_DECIMAL if measured in {REPLICAS, LEADERS} else _BINARY,
+            step_of=DECIMAL if measured in {REPLICAS, LEADERS} else BINARY,
         )
 
     def _imbalance_chart(self) -> Chart | None:

@@ -70,17 +70,17 @@ GROWTH = Measured("Growth a day", "growth/day", lambda load: load.growth_bytes_p
 FULL_IN = Measured("Until full", "full in", lambda load: load.days_until_full, _days_text)
 EARLIEST = Measured("Earliest", "earliest", lambda load: load.full_at.low if load.full_at else None, _days_text)
 LATEST = Measured("Latest", "latest", lambda load: load.full_at.high if load.full_at else None, _days_text)
-AHEAD = Measured("In 14 days", "in 14 days", lambda load: _ahead(load, "size_bytes"), bytes_text)
-AHEAD_MOST = Measured("At most", "at most", lambda load: _ahead(load, "high_bytes"), bytes_text)
+AHEAD = Measured(
+    "In 14 days", "in 14 days", lambda load: load.forecast[-1].size_bytes if load.forecast else None, bytes_text
+)
+AHEAD_MOST = Measured(
+    "At most", "at most", lambda load: load.forecast[-1].high_bytes if load.forecast else None, bytes_text
+)
 FORECAST = (EARLIEST, LATEST, AHEAD, AHEAD_MOST)
 """What is told of log dirs beside FULL_IN where there is a forecast; four of five are within these bounds."""
 IMBALANCE = Measured(
     "Leader imbalance", "imbalance", lambda load: load.leader_imbalance, percent, lambda value: value > KAFKA_IMBALANCE
 )
-
-
-def _ahead(load: Load, name: str) -> float | None:
-    return getattr(load.forecast[-1], name) if load.forecast else None
 
 
 def has_forecast(rows: Iterable[LoadRow]) -> bool:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from reconciler.balance.model.history import (
+    DAYS,
     HOURS_A_WEEK,
     Carried,
     Changed,
@@ -21,26 +22,25 @@ from reconciler.balance.model.history import (
     Placement,
     SkewAt,
     Slowness,
+    hour_text,
 )
 from reconciler.balance.render.as_history import (
     CRUISE_CONTROL_MS,
-    DAYS,
     busiest_first,
     cause_name,
-    changes_of,
     even_text,
     flush_text,
-    hour_text,
     rate_shift,
     scope_name,
     size_shift,
     slow_words,
+    times_of,
     when,
 )
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, percent, rate
-from reconciler.render.html_charts import Mark, axis_top
-from reconciler.render.html_tables import Cell, Datum, Table, name_cell, text_cell
+from reconciler.render.html_charts import BINARY, DECIMAL, Mark, axis_top
+from reconciler.render.html_tables import Cell, Datum, Table, figure_cell, name_cell, text_cell
 
 T = TypeVar("T")
 WIDTH, LEFT, RIGHT = 520, 74, 6
@@ -49,10 +49,11 @@ _LINES_HEIGHT, _LINES_BOTTOM = 150, 20
 _SMALL_WIDTH, _SMALL_HEIGHT = 160, 36
 _LEVELS = 9
 _BLUE = (31, 102, 193)
-BROKERS_DRAWN, SOME_BROKERS = 60, 4
-"""How many brokers a heat map has rows for, the busiest; how many have lines where there are many clusters."""
-PERIODS_DRAWN, SOME_PERIODS, MOST_CLUSTERS = 92, 31, 10
-_BINARY = 1024.0
+BROKERS_DRAWN, PERIODS_DRAWN = 60, 92
+"""How many brokers, the busiest, and how many periods, the newest, are drawn at most."""
+MOST_CLUSTERS = 10
+SOME_BROKERS, SOME_PERIODS, SOME_CAUSES = 4, 31, 3
+"""How many brokers have lines, and how many periods and causes are shown, on a page of more clusters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,29 +127,25 @@ class HistoryPage:
     @property
     def heat_maps(self) -> Iterator[HeatMap]:
         """The week, in and out, where known."""
-        for title, of in _WAYS:
-            drawn = _heat_map(title, self.history.hours_of_week, of, every=10 if self.is_one_of_many else 1)
-            if drawn is not None:
-                yield drawn
+        every = 10 if self.is_one_of_many else 1
+        drawn = (_heat_map(title, self.history.hours_of_week, of, every=every) for title, of in _WAYS)
+        yield from (each for each in drawn if each is not None)
 
     @property
     def totals(self) -> Iterator[Lines]:
         """What the cluster carries over time, and how uneven its brokers are."""
         whole = next((one for one in self.history.series if one.broker is None), Carried())
         lines = [(kind, name, self._last(of(whole))) for kind, name, of in _KINDS]
-        drawn = _lines(f"In and out by {self.history.step.value}", lines, self._periods, rate, _BINARY)
-        if drawn is not None:
-            yield drawn
-        skew = _lines(
-            "Maximum over mean of the brokers", self._skews(), self._periods, lambda value: f"{value:.2f}", 10
+        drawn = (
+            _lines(f"In and out by {self.history.step.value}", lines, self._periods, rate, BINARY),
+            _lines("Maximum over mean of the brokers", self._skews(), self._periods, "{:.2f}".format, DECIMAL),
         )
-        if skew is not None:
-            yield skew
+        yield from (each for each in drawn if each is not None)
 
     @property
     def multiples(self) -> Iterator[Small]:
         """Each broker's lines, the busiest first."""
-        brokers = busiest_first(self.history.series)[: SOME_BROKERS if self.is_one_of_many else BROKERS_DRAWN]
+        brokers = busiest_first(self.history.series)[: self._most_brokers]
         known = [value for one in brokers for _, _, of in _KINDS for value in self._last(of(one)) if value is not None]
         most = max(known, default=0)
         for one in brokers if most else ():
@@ -157,14 +154,15 @@ class HistoryPage:
                 for kind, name, of in _KINDS
                 if (path := _path(self._last(of(one)), most, (0, _SMALL_WIDTH), (2, _SMALL_HEIGHT - 2)))
             )
-            words = ", ".join(f"{name} up to {rate(max(told))}" for _, name, of in _KINDS if (told := _known(of(one))))
-            yield Small(f"broker {one.broker}", words, lines)
+            drawn = ((name, _known(self._last(of(one)))) for _, name, of in _KINDS)
+            words = ", ".join(f"{name} up to {rate(max(told))}" for name, told in drawn if told)
+            yield Small(scope_name(one), words, lines)
 
     @property
     def multiples_note(self) -> str:
         """What is said of the lines of brokers."""
         count = sum(one.broker is not None for one in self.history.series)
-        shown = min(count, SOME_BROKERS if self.is_one_of_many else BROKERS_DRAWN)
+        shown = min(count, self._most_brokers)
         which = "Each broker" if shown == count else f"The {shown} busiest of {counted(count, 'broker')}"
         return f"{which}, in and out by {self.history.step.value}, on one scale; -o json has all figures."
 
@@ -176,13 +174,13 @@ class HistoryPage:
             return
         scopes = [scope for scope in told.of if scope.causes][: 1 if self.is_one_of_many else None]
         for scope in scopes:
-            causes = scope.causes[: 3 if self.is_one_of_many else None]
-            caption = f"What changed on {scope_name(scope)}: {changes_of(self.history)}."
+            causes = scope.causes[: SOME_CAUSES if self.is_one_of_many else None]
+            caption = f"What changed on {scope_name(scope)}: {times_of(told)}."
             whole = (name_cell("altogether"), *_shift_cells(scope), text_cell(""))
             yield self._causes(caption, (whole, *map(self._cause, causes)))
         if told.brokers and not self.is_one_of_many:
             yield self._causes(
-                "What changed, broker by broker, as placed today.", tuple(map(self._cause, told.brokers))
+                "What changed, broker by broker, by today's placement.", tuple(map(self._cause, told.brokers))
             )
 
     def _cause(self, cause: Contribution) -> tuple[Cell, ...]:
@@ -203,13 +201,13 @@ class HistoryPage:
                 text_cell(one.until or "it lasts"),
                 text_cell(f"{one.score}{' (persistent)' if one.slowness is Slowness.PERSISTENT else ''}"),
                 Cell(data=(Datum(one.flush_ms, flush_text(one.flush_ms), one.flush_ms >= CRUISE_CONTROL_MS),)),
-                Cell(data=(Datum(one.peers_ms, flush_text(one.peers_ms)),)),
-                Cell(data=(Datum(one.bytes_in, rate(one.bytes_in)),)),
+                figure_cell(one.peers_ms, flush_text),
+                figure_cell(one.bytes_in, rate),
             )
             for one in told
         )
         heads = ("Slow broker", "Since", "Until", "Points", "Flush, 99.9th", "Median of brokers", "In")
-        caption = "Brokers whose log flushes took long, also for each byte, against their own day and their peers."
+        caption = "Brokers whose log flushes took long, for each byte too, against their last day or the other brokers."
         return Table(caption, heads, rows, len(rows)) if rows else None
 
     @property
@@ -232,6 +230,10 @@ class HistoryPage:
         heads = (self.history.step.value.capitalize(), "Placement", "In", "Out", "Size", "Replicas")
         caption = "Maximum over mean, coefficient of variation and Gini over the brokers, by period."
         return Table(caption, heads, rows, 7) if rows else None
+
+    @property
+    def _most_brokers(self) -> int:
+        return SOME_BROKERS if self.is_one_of_many else BROKERS_DRAWN
 
     @property
     def _periods(self) -> tuple[str, ...]:

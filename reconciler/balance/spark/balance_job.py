@@ -43,9 +43,8 @@ from reconciler.balance.spark.forecast import (
     has_history,
     histories,
     hourly,
-    slopes_of,
 )
-from reconciler.balance.spark.growth import GROWTH, whole_growth, with_bytes_grown
+from reconciler.balance.spark.growth import GROWTH, slopes_of, whole_growth, with_bytes_grown
 from reconciler.balance.spark.history import fills_since_seen
 from reconciler.balance.spark.history_collected import collected_history
 from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
@@ -121,7 +120,7 @@ class Balance:
     hours: DataFrame | None = None
     """The hours of the week, where they are asked for."""
     history: HistoryTables | None = None
-    """What the time of the samples tells, where it is asked for."""
+    """How loads went over the time of the samples, where it is asked for."""
 
 
 def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Found], Mapping[str, int]]:

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
-from reconciler.balance.spark.growth import GROWTH, significant, slope
+from reconciler.balance.spark.growth import GROWTH, significant, slope, slopes_of
 from reconciler.balance.spark.load import buckets_of
 from reconciler.balance.spark.normalise import (
     GROUP,
@@ -147,8 +147,8 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
     many `rows` there were, and which `partitions` in whole rows, a bit each; when the files were written, from `oldest`
     to `newest`; and each rule's count, and growth, where rows have them.
     """
-    each = rows.transform(_on_carriers, carried, "left")
-    sent = _sent(F.col("bytes_in"), F.col("bytes_out"))
+    each = rows.transform(on_carriers, carried, "left")
+    sent = sent_by_leader(F.col("bytes_in"), F.col("bytes_out"))
     seen = F.when(F.col("bytes_in").isNotNull(), F.col("weight")).otherwise(0)
     seen += F.when(sent.isNotNull(), F.lit(1 << _SEEN["out"])).otherwise(0)
     is_told = F.coalesce("is_total", F.lit(col=True))
@@ -176,8 +176,7 @@ def with_growth(sums: DataFrame, rows: DataFrame, carried: DataFrame) -> DataFra
     """Return the sums with what the partitions of each carrier grow; of rows that do not tell it, in no bucket."""
     if GROWTH in rows.columns:
         return sums
-    slopes = rows.where(F.col("size_bytes").isNotNull()).groupBy(*PARTITION).agg(slope().alias(GROWTH))
-    grown = slopes.transform(_on_carriers, carried, "inner").groupBy("carrier").agg(_grown())
+    grown = slopes_of(rows).transform(on_carriers, carried, "inner").groupBy("carrier").agg(_grown())
     return sums.unionByName(grown, allowMissingColumns=True)
 
 
@@ -189,16 +188,16 @@ def with_fills(sums: DataFrame, fills: DataFrame, averages: DataFrame, carried: 
     """
     bytes_in, bytes_out = (F.coalesce(name, f"known_{name}") for name in ("bytes_in", "bytes_out"))
     is_new = F.col("bytes_out").isNotNull() | (F.col("bytes_in").isNotNull() & (F.col("followers") > 0))
-    filled = fills.where(F.col("bucket").isNotNull()).transform(_on_carriers, carried, "inner")
+    filled = fills.where(F.col("bucket").isNotNull()).transform(on_carriers, carried, "inner")
     made = filled.groupBy("carrier", "bucket").agg(
         F.sum(F.col("bytes_in") * F.col("weight")).alias("bytes_in"),
-        F.sum(F.when(is_new, _sent(bytes_in, bytes_out))).alias("bytes_out"),
+        F.sum(F.when(is_new, sent_by_leader(bytes_in, bytes_out))).alias("bytes_out"),
         F.sum(F.when(F.col("is_total"), _in_and_out())).alias("total"),
     )
-    on_average = averages.transform(_on_carriers, carried, "inner").groupBy("carrier")
+    on_average = averages.transform(on_carriers, carried, "inner").groupBy("carrier")
     means = on_average.agg(
         F.sum(F.col("bytes_in") * F.col("weight")).alias("average_in"),
-        F.sum(_sent(F.col("bytes_in"), F.col("bytes_out"))).alias("average_out"),
+        F.sum(sent_by_leader(F.col("bytes_in"), F.col("bytes_out"))).alias("average_out"),
     )
     together = made.unionByName(means, allowMissingColumns=True)
     return sums.unionByName(together, allowMissingColumns=True)
@@ -209,10 +208,10 @@ def _in_and_out() -> Column:
     return F.coalesce("bytes_in", F.lit(0)) + F.coalesce("bytes_out", F.lit(0))
 
 
-def _sent(bytes_in: Column, bytes_out: Column) -> Column:
-    """Return what a leader sends: to consumers and, with followers, to these."""
+def sent_by_leader(bytes_in: Column, bytes_out: Column, leads: str = "leads") -> Column:
+    """Return what a replica sends where it leads: to consumers and, with `followers`, to these."""
     fetched = F.when(F.col("followers") > 0, bytes_in * F.col("followers")).otherwise(0)
-    return F.when(F.col("leads"), bytes_out + fetched)
+    return F.when(F.col(leads), bytes_out + fetched)
 
 
 def of_carried(rows: DataFrame, carried: DataFrame) -> DataFrame:
@@ -221,11 +220,10 @@ def of_carried(rows: DataFrame, carried: DataFrame) -> DataFrame:
     return rows.join(known, on=F.xxhash64(*PARTITION) == F.col("partition_hash"), how="left_semi")
 
 
-def _on_carriers(rows: DataFrame, carried: DataFrame, how: str) -> DataFrame:
+def on_carriers(rows: DataFrame, carried: DataFrame, how: str) -> DataFrame:
     """Return the rows of partitions, once for each of its carriers."""
     slim = carried.select(
         F.xxhash64(*PARTITION).alias("partition_hash"),
-        F.col("partition").alias("number"),
         *("carrier", "weight", "leads", "followers", "is_total"),
     )
     is_same = F.xxhash64(*PARTITION) == F.col("partition_hash")

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, Row, Window
@@ -25,9 +24,9 @@ from reconciler.balance.model.balance_report import (
     Traffic,
 )
 from reconciler.balance.model.disk_forecast import ENOUGH_DAYS, SIZES_AFTER
-from reconciler.balance.model.history import History
+from reconciler.balance.model.history import History, hour_text
 from reconciler.balance.spark.forecast import has_history
-from reconciler.balance.spark.normalise import MICROS, MICROS_PER_DAY, MILLI
+from reconciler.balance.spark.normalise import MICROS_PER_DAY, MILLI, iso
 from reconciler.balance.spark.replica_load import AFTER, BEFORE, KEYS, MOVED, NO_BROKER, NO_TEXT, PLACE
 from reconciler.balance.spark.soundness import Told
 from reconciler.model.evenness import Evenness
@@ -40,7 +39,6 @@ _MADE = {"bytes_in", "bytes_out", "full_at", "forecast", "no_forecast"}  # of se
 _NO_SAMPLES = "not enough data: no samples"
 _ONLY_LOADS = "not enough data: loads have no history"
 _UNTOLD = "not enough data: no samples tell the sizes of what it holds"
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 Key = tuple[str, int, str, str, str]
 
 
@@ -85,7 +83,7 @@ def collected(
     for row in sorted(hours.collect(), key=lambda row: (row.cluster, row.hour)) if hours is not None else ():
         found[row.cluster].hours += (_hour(row),)
     for row in told.spans if told is not None else ():
-        found[row.cluster].span = Span(row.buckets, row.step, _iso(row["first"]), _iso(row["last"]))
+        found[row.cluster].span = Span(row.buckets, row.step, iso(row["first"]), iso(row["last"]))
         found[row.cluster].samples = row.rows
     return dict(sorted(found.items()))
 
@@ -114,8 +112,9 @@ def _reasons(told: Told | None) -> Mapping[str, str]:
     """Return, by cluster, why what has no forecast has none."""
     reasons = {}
     for row in told.spans if told is not None else ():
-        days = (row["last"] - row["first"]) / MICROS_PER_DAY
-        short = f"not enough data: samples of {days:.1f} days, and a forecast takes {ENOUGH_DAYS}"
+        # Rounded down: a little less than fourteen days is not called 14.0.
+        tenths = (row["last"] - row["first"]) * 10 // MICROS_PER_DAY
+        short = f"not enough data: samples of {tenths / 10} days, and a forecast takes {ENOUGH_DAYS}"
         reasons[row.cluster] = _UNTOLD if has_history(row["first"], row["last"]) else short
     return reasons
 
@@ -176,13 +175,8 @@ def _cluster_skews(found: Mapping[tuple[str, str, str], Evenness]) -> "Iterable[
 
 
 def _hour(row: Row) -> HourOfWeek:
-    day, hour = divmod(row.hour, 24)
-    return HourOfWeek(f"{DAYS[day]} {hour:02}:00", _busiest(row.busiest_in), _busiest(row.busiest_out), row.room)
+    return HourOfWeek(hour_text(row.hour), _busiest(row.busiest_in), _busiest(row.busiest_out), row.room)
 
 
 def _busiest(found: Row | None) -> Busiest | None:
     return None if found is None else Busiest(-found.turned, round(found[0] / MILLI, 3))
-
-
-def _iso(micros: int) -> str:
-    return f"{datetime.fromtimestamp(micros // MICROS, UTC):%Y-%m-%dT%H:%M:%SZ}"

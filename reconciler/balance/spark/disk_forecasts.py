@@ -8,16 +8,16 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from reconciler.balance.files.arrow_tables import DOUBLE, INT, LONG, TEXT, YES_NO, arrow_table
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.model.disk_forecast import DiskHistory, foretold
-from reconciler.balance.spark.figures import FORECAST
+from reconciler.balance.spark.figures import DAYS_UNTIL_FULL, SIZES_AHEAD
 from reconciler.balance.spark.replica_load import KEYS
 from reconciler.balance.spark.spellings import in_spark
 
 _DISKS = (Level.LOG_DIR.value, Level.BROKER.value)
-_NO_CHANGES = (None,) * len(FORECAST[3:])
+_NO_CHANGES = (None,) * len(SIZES_AHEAD)
 _COLUMNS = {
     **{key: INT if key == "broker" else TEXT for key in KEYS},
-    **dict.fromkeys(FORECAST[:3], DOUBLE),
-    **dict.fromkeys(FORECAST[3:], LONG),
+    **dict.fromkeys(DAYS_UNTIL_FULL, DOUBLE),
+    **dict.fromkeys(SIZES_AHEAD, LONG),
     "is_foretold": YES_NO,
 }
 
@@ -25,8 +25,8 @@ _COLUMNS = {
 def disk_forecasts(histories: DataFrame, figures: DataFrame) -> DataFrame:
     """Return the forecast of each log dir, broker, rack and cluster that has a history.
 
-    Columns: the keys, FORECAST (of sizes what comes on top), is_foretold. Only log dirs and brokers are told when they
-    are full: the rest follows from them. `figures` tell what is free.
+    Columns: the keys, DAYS_UNTIL_FULL, SIZES_AHEAD (less the size of today), is_foretold (true). Days are told of log
+    dirs and brokers alone: the rest follows from them. `figures` tell what is free.
     """
     sizes = figures.where(F.col("level").isin(*_DISKS)).select(*KEYS, "free_bytes").collect()
     free = {_key(row): row.free_bytes for row in sizes}

@@ -9,17 +9,14 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.model.disk_forecast import SIZES_AFTER
+from reconciler.balance.spark.buckets import sent_by_leader
 from reconciler.balance.spark.growth import significant, whole_growth
 from reconciler.balance.spark.normalise import MILLI, MOST_PER_SECOND
 from reconciler.balance.spark.replica_load import BEFORE, IN_RACK, KEYS, PARTITION, PLACE, at_every_level
 
 RATES = tuple(f"{way}_{what}" for way in ("in", "out") for what in ("average", "p95", "maximum", "peak"))
-FORECAST = (
-    "days_until_full",
-    "full_earliest",
-    "full_latest",
-    *(f"size_{days}{which}" for days in SIZES_AFTER for which in ("", "_low", "_high")),
-)
+DAYS_UNTIL_FULL = ("days_until_full", "full_earliest", "full_latest")
+SIZES_AHEAD = tuple(f"size_{days}{which}" for days in SIZES_AFTER for which in ("", "_low", "_high"))
 # Thousandths of a byte a second, and ten thousandths of a percent: more is noise of the order of rows.
 _DECIMALS, _SHARE_DECIMALS = 3, 6
 _SUMS = ("in_average", "in_peak", "in_covered", "out_average", "out_peak", "out_covered", "growth")
@@ -85,7 +82,7 @@ def _with_free_bytes(figures: DataFrame, has_plan: bool) -> DataFrame:  # noqa: 
 
 
 def with_days_until_full(figures: DataFrame, forecasts: DataFrame | None = None) -> DataFrame:
-    """Return the figures without IN_RACK and with FORECAST: days until full, and what disks will hold.
+    """Return the figures without IN_RACK and with DAYS_UNTIL_FULL and SIZES_AHEAD: what disks will hold.
 
     `forecasts` are as `disk_forecasts` makes them, of some clusters. Those of others go by growth alone: what is free
     over it. Days are null where what is free or the growth is not known, and where nothing grows; 0 where nothing is
@@ -96,22 +93,18 @@ def with_days_until_full(figures: DataFrame, forecasts: DataFrame | None = None)
     growth = F.col("growth_bytes_per_day")
     days = F.when(growth > 0, F.round(not_negative / growth, 1))
     if forecasts is None:
-        nothing = {name: F.lit(None).cast(_kind(name)) for name in FORECAST[1:]}
-        first = figures.withColumn(FORECAST[0], days).withColumn(FORECAST[0], _first_full(FORECAST[0]))
-        return first.withColumns(nothing).drop(IN_RACK)
-    told = figures.join(F.broadcast(forecasts), on=list(KEYS), how="left")
-    foretold = F.coalesce(F.col("is_foretold"), F.lit(col=False))
-    size = F.col("size_bytes")
+        unknown = dict.fromkeys(DAYS_UNTIL_FULL, "double") | dict.fromkeys(SIZES_AHEAD, "long")
+        nothing = {name: F.lit(None).cast(kind) for name, kind in unknown.items()}
+        told = figures.withColumns(nothing | {"is_foretold": F.lit(col=False)})
+    else:
+        told = figures.join(F.broadcast(forecasts), on=list(KEYS), how="left")
+    expected, size = DAYS_UNTIL_FULL[0], F.col("size_bytes")
     return (
-        told.withColumn(FORECAST[0], F.when(foretold, F.col(FORECAST[0])).otherwise(days))
-        .withColumns({name: _first_full(name) for name in FORECAST[:3]})
-        .withColumns({name: F.when(F.col(name) + size < 0, 0).otherwise(F.col(name) + size) for name in FORECAST[3:]})
+        told.withColumn(expected, F.when(F.col("is_foretold"), F.col(expected)).otherwise(days))
+        .withColumns({name: _first_full(name) for name in DAYS_UNTIL_FULL})
+        .withColumns({name: F.when(F.col(name) + size < 0, 0).otherwise(F.col(name) + size) for name in SIZES_AHEAD})
         .drop(IN_RACK, "is_foretold")
     )
-
-
-def _kind(name: str) -> str:
-    return "double" if name in FORECAST[:3] else "long"
 
 
 def _first_full(name: str) -> Column:
@@ -177,8 +170,7 @@ def _exact(name: str) -> Column:
 
 
 def _sent(statistic: str) -> Column:
-    fetched = F.when(F.col("followers") > 0, F.col(f"bytes_in_{statistic}") * F.col("followers")).otherwise(0)
-    return F.when(F.col("is_leader"), F.col(f"bytes_out_{statistic}") + fetched)
+    return sent_by_leader(F.col(f"bytes_in_{statistic}"), F.col(f"bytes_out_{statistic}"), "is_leader")
 
 
 def _covered(is_known: Column) -> Column:

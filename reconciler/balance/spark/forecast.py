@@ -13,12 +13,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
-from reconciler.balance.model.disk_forecast import AHEAD_DAYS, ENOUGH_DAYS, HOURS_A_DAY, HOURS_A_WEEK
-from reconciler.balance.spark.growth import GROWTH, slope
-from reconciler.balance.spark.normalise import MICROS
+from reconciler.balance.model.disk_forecast import AHEAD_DAYS, ENOUGH_DAYS
+from reconciler.balance.model.history import HOURS_A_DAY, HOURS_A_WEEK
+from reconciler.balance.spark.buckets import on_carriers
+from reconciler.balance.spark.growth import GROWTH
+from reconciler.balance.spark.normalise import HOUR
 from reconciler.balance.spark.replica_load import KEYS, NO_TEXT, PARTITION, at_every_level
 
-HOUR = 3600 * MICROS
 WEEKS = 4
 """So many weeks of history are looked at: what was before tells more of what has changed since."""
 AHEAD = tuple(f"ahead_{days}" for days in AHEAD_DAYS)
@@ -28,7 +29,6 @@ _DAMPED = 0.5  # of the trend of a level, which ends after two weeks: a trend ca
 _TREND_ENDS = 14 * HOURS_A_DAY
 _MIDDLE = (HOURS_A_WEEK - 1) / 2  # how long ago the middle of the last week was
 _EXACT = "decimal(38,0)"  # squares of bytes are more than a long holds
-_BY_HASH = "partition_hash"
 
 
 def clusters_with_history(spans: DataFrame) -> DataFrame:
@@ -215,13 +215,6 @@ def _ahead(days: int) -> Column:
     )
 
 
-def slopes_of(rows: DataFrame) -> DataFrame:
-    """Return what each partition grows a day by its rows (`buckets.alone` or `beside_others`), which may tell it."""
-    if GROWTH in rows.columns:
-        return rows.where(F.col(GROWTH).isNotNull()).select(*PARTITION, GROWTH)
-    return rows.where(F.col("size_bytes").isNotNull()).groupBy(*PARTITION).agg(slope().alias(GROWTH))
-
-
 def by_growth_alone(slopes: DataFrame, replicas: DataFrame, limits: DataFrame) -> DataFrame:
     """Return what each log dir, broker, rack and cluster grows by, of what partitions grow a day: the keys, ahead.
 
@@ -302,12 +295,7 @@ def _past() -> tuple[Column, Column]:
 
 def _on_disks(rows: DataFrame, places: DataFrame, names: tuple[str, ...]) -> DataFrame:
     """Return the rows of partitions on each disk that holds them, as often as it does."""
-    slim = places.select(
-        F.xxhash64(*PARTITION).alias(_BY_HASH), F.col("partition").alias("number"), "carrier", "weight"
-    )
-    is_same = (F.xxhash64(*PARTITION) == F.col(_BY_HASH)) & (F.col("partition") == F.col("number"))
-    on = rows.join(F.broadcast(slim), on=is_same, how="inner")
-    return on.select(
+    return rows.transform(on_carriers, places, "inner").select(
         "carrier", *(name if name == "hour" else (F.col(name) * F.col("weight")).alias(name) for name in names)
     )
 

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spar
 
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.normalise import GROUP, MARKS, MICROS, MICROS_PER_DAY, by_time, is_kept, mark, marks, only
+from reconciler.balance.spark.schemas import KEYS
 
 GROWTH = "growth"
 # No partition grows by a petabyte a day; a steeper slope is that of a broken size.
@@ -116,6 +117,13 @@ def _filled(samples: DataFrame) -> DataFrame:
 
 def _is_made(name: str, value: Column) -> Column:
     return F.col(name).isNull() & value.isNotNull()
+
+
+def slopes_of(rows: DataFrame) -> DataFrame:
+    """Return what each partition grows a day by its rows (`buckets.alone` or `beside_others`), which may tell it."""
+    if GROWTH in rows.columns:
+        return rows.where(F.col(GROWTH).isNotNull()).select(*KEYS, GROWTH)
+    return rows.where(F.col("size_bytes").isNotNull()).groupBy(*KEYS).agg(slope().alias(GROWTH))
 
 
 def slope(of: WindowSpec | None = None) -> Column:

@@ -6,7 +6,7 @@ a list of figures, and one row a period: cells of their own would be a hundred t
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame, Window
@@ -14,15 +14,14 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.files.arrow_tables import LONG, TEXT, ArrowTable, arrow_table
 from reconciler.balance.model.balance_report import Level, Measure
-from reconciler.balance.model.history import HOURS_A_WEEK
-from reconciler.balance.spark.normalise import MICROS, MILLI, hour_of_week
+from reconciler.balance.model.history import HOURS_A_DAY, HOURS_A_WEEK
+from reconciler.balance.spark.normalise import HOUR, MICROS, MILLI, hour_of_week
 from reconciler.balance.spark.replica_load import BEFORE, NO_BROKER, PARTITION
-from reconciler.balance.spark.skew import WEIGHED_BY, even
+from reconciler.balance.spark.skew import WEIGHED_BY, even, weighed
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-HOUR, HOURS_A_DAY = 3600 * MICROS, 24
 TIMES = {"cluster": TEXT} | dict.fromkeys(
     ("unit", "origin", "periods", "first", "last", "start", "middle", "end"), LONG
 )
@@ -59,16 +58,21 @@ def _times(cluster: str, first: int, last: int) -> Times:
     hours = ends - begins
     unit = HOURS_A_DAY if hours >= _TWO_DAYS else 1
     origin = begins // unit
-    told = Times(cluster, unit, origin, (ends - 1) // unit - origin + 1, first, last)
+    told = Times(cluster, unit, origin, periods=(ends - 1) // unit - origin + 1, first=first, last=last)
     if hours < 2:  # noqa: PLR2004 - two halves
         return told
     half = HOURS_A_WEEK if hours >= _TWO_WEEKS else hours // 2 // HOURS_A_DAY * HOURS_A_DAY or hours // 2
-    return Times(cluster, unit, origin, told.periods, first, last, ends - 2 * half, ends - half, ends)
+    return replace(told, start=ends - 2 * half, middle=ends - half, end=ends)
 
 
 def time_table(times: Iterable[Times]) -> ArrowTable:
     """Return the times as a table, TIMES."""
     return arrow_table(TIMES, (tuple(getattr(each, name) for name in TIMES) for each in times))
+
+
+def period_of(hour: Column) -> Column:
+    """Return the period, from 0 on, of an hour since 1970, in rows joined with TIMES."""
+    return (F.floor(hour / F.col("unit")) - F.col("origin")).cast("int")
 
 
 def fills_since_seen(fills: DataFrame, series: DataFrame) -> DataFrame:
@@ -105,8 +109,7 @@ def week(hours: DataFrame) -> DataFrame:
 def by_period(hours: DataFrame, times: DataFrame) -> DataFrame:
     """Return the means of `hourly` by period: cluster, broker, at (from 0 on), in and out as exact doubles."""
     each = hours.join(F.broadcast(times), on="cluster", how="inner")
-    period = (F.floor(F.col("hour") / F.col("unit")) - F.col("origin")).cast("int")
-    return _summed(each, period, *(_mean(way) for way in _WAYS))
+    return _summed(each, period_of(F.col("hour")), *(_mean(way) for way in _WAYS))
 
 
 def series(periods: DataFrame, times: DataFrame) -> DataFrame:
@@ -161,7 +164,7 @@ def partition_periods(rows: DataFrame, times: DataFrame, compared: DataFrame) ->
     counted = {way: F.when(F.col("is_compared"), F.col(f"bytes_{way}")) for way in _WAYS}
     return each.groupBy(
         *PARTITION,
-        (F.floor(F.col("hour") / F.col("unit")) - F.col("origin")).cast("int").alias("at"),
+        period_of(F.col("hour")).alias("at"),
         F.coalesce(F.col("hour") >= F.col("middle"), F.lit(col=False)).alias("is_later"),
         F.coalesce((F.col("hour") >= F.col("start")) & (F.col("hour") < F.col("middle")), F.lit(col=False)).alias(
             "is_earlier"
@@ -267,16 +270,7 @@ def _grid(brokers: DataFrame, times: DataFrame) -> DataFrame:
 
 
 def _even_by_period(told: DataFrame, values: Mapping[Measure, Column]) -> DataFrame:
-    each = F.array(
-        *(
-            F.struct(
-                F.lit(measure.value).alias("measure"),
-                (value / F.col(WEIGHED_BY[measure])).alias("value"),
-                F.col(WEIGHED_BY[measure]).cast("double").alias("capacity"),
-            )
-            for measure, value in values.items()
-        )
-    )
+    each = F.array(*(weighed(measure, value) for measure, value in values.items()))
     flat = told.select("cluster", "broker", "at", each.alias("each"))
     measured = flat.select("cluster", "broker", "at", F.explode("each").alias("one"))
     return measured.select("cluster", "broker", "at", "one.*").transform(even, ("cluster", "at", "measure"))

@@ -6,17 +6,19 @@ today, so that they change by topics alone. What brokers themselves measured cha
 leaders brought that another broker had before.
 """
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from reconciler.balance.spark.history import HOUR
-from reconciler.balance.spark.normalise import MILLI
+from reconciler.balance.spark.buckets import sent_by_leader
+from reconciler.balance.spark.history import period_of
+from reconciler.balance.spark.normalise import HOUR, MILLI
 from reconciler.balance.spark.replica_load import NO_BROKER, NO_TEXT, PARTITION
 
 MOST_CAUSES, MOST_BROKERS = 10, 3
-HALVES = ("earlier", "later")
-MEASURES = ("in", "out", "size", "lead_in", "lead_out")
-FIGURES = tuple(f"{measure}_{half}" for measure in MEASURES for half in HALVES)
+EARLIER, LATER = HALVES = ("earlier", "later")
+FIGURES = tuple(f"{measure}_{half}" for measure in ("in", "out", "size", "lead_in", "lead_out") for half in HALVES)
 
 
 def compared(periods: DataFrame, times: DataFrame, partitions: DataFrame) -> DataFrame:
@@ -27,37 +29,33 @@ def compared(periods: DataFrame, times: DataFrame, partitions: DataFrame) -> Dat
     """
     named = partitions.select(*PARTITION, "leader", "replicas")
     each = periods.transform(_halves, times).join(named, on=list(PARTITION), how="inner")
-    followers = F.size("replicas") - 1
     leads = F.col("broker").eqNullSafe(F.col("leader"))
-    placed = each.withColumn("followers", followers.cast("long")).withColumn("broker", F.explode("replicas"))
+    spread = each.select("*", (F.size("replicas") - 1).alias("followers"), F.explode("replicas").alias("broker"))
+    placed = spread.withColumn("leads", leads)
     values: dict[str, Column] = {}
     for half in HALVES:
         taken, sent = F.col(f"in_{half}"), F.col(f"out_{half}")
         values |= {
             f"in_{half}": taken,
-            f"out_{half}": F.when(leads, sent + _fetched(taken)),
+            f"out_{half}": sent_by_leader(taken, sent),
             f"size_{half}": F.col(f"size_{half}"),
-            f"lead_in_{half}": F.when(leads, taken),
-            f"lead_out_{half}": F.when(leads, sent),
+            f"lead_in_{half}": F.when(F.col("leads"), taken),
+            f"lead_out_{half}": F.when(F.col("leads"), sent),
         }
     told = placed.select("cluster", "broker", "topic", "is_new", *(value.alias(name) for name, value in values.items()))
     return told.groupBy("cluster", "broker", "topic").agg(F.min("is_new").alias("is_new"), *map(_both, FIGURES))
 
 
-def _fetched(taken: Column) -> Column:
-    return F.when(F.col("followers") > 0, taken * F.col("followers")).otherwise(0)
-
-
 def _both(name: str) -> Column:
     measure, _, half = name.rpartition("_")
-    other = F.col(f"{measure}_{HALVES[half == HALVES[0]]}")
+    other = F.col(f"{measure}_{LATER if half == EARLIER else EARLIER}")
     return F.sum(F.when(other.isNotNull(), F.col(name))).alias(name)
 
 
 def _halves(periods: DataFrame, times: DataFrame) -> DataFrame:
     """Return each partition's means and last sizes in the two times, and whether it is new in the later one."""
-    of_half = {HALVES[0]: F.col("is_earlier"), HALVES[1]: F.col("is_later")}
-    until = {HALVES[0]: ~F.col("is_later"), HALVES[1]: F.lit(col=True)}
+    of_half = {EARLIER: F.col("is_earlier"), LATER: F.col("is_later")}
+    until = {EARLIER: ~F.col("is_later"), LATER: F.lit(col=True)}
     order = F.struct("at", "is_later", "is_earlier")
     summed = periods.groupBy(*PARTITION).agg(
         F.min("first").alias("seen"),
@@ -74,9 +72,9 @@ def _halves(periods: DataFrame, times: DataFrame) -> DataFrame:
     )
     joined = summed.join(F.broadcast(times), on="cluster", how="inner").where(F.col("middle").isNotNull())
     is_new = F.col("seen") >= F.col("middle") * HOUR
-    left = {HALVES[0]: _left("start", "middle"), HALVES[1]: _left("middle", "end")}
+    left = {EARLIER: _left("start", "middle"), LATER: _left("middle", "end")}
     rates = [_rate(way, half, left[half]) for half in HALVES for way in ("in", "out")]
-    was = F.coalesce(f"size_{HALVES[0]}", F.when(is_new, F.lit(0)))
+    was = F.coalesce("size_earlier", F.when(is_new, F.lit(0)))
     return joined.select(*PARTITION, is_new.alias("is_new"), *rates, was.alias("size_earlier"), "size_later")
 
 
@@ -114,15 +112,7 @@ def changes(each: DataFrame) -> DataFrame:
     shown = F.broadcast(brokers.select("cluster", "broker", "rank"))
     on_brokers = each.join(shown, on=["cluster", "broker"], how="inner")
     causes = of_cluster.unionByName(on_brokers)
-    in_order = Window.partitionBy("cluster", "broker").orderBy(F.desc("weight"), F.desc("heft"), "topic")
-    of_scope = Window.partitionBy("cluster", "broker")
-    first = (
-        causes.withColumn("weight", _moved("in") + _moved("out"))
-        .withColumn("heft", _moved("size"))
-        .withColumn("total", F.sum("weight").over(of_scope))
-        .withColumn("place", F.row_number().over(in_order))
-        .where((F.col("place") <= MOST_CAUSES) & (F.col("weight") + F.col("heft") > 0))
-    )
+    first = causes.transform(_first, ("cluster", "broker"), "topic")
     names = ("cluster", "broker", "rank", "topic", "place", "is_new", "total", *FIGURES)
     head = scopes.select(
         "*",
@@ -136,16 +126,21 @@ def changes(each: DataFrame) -> DataFrame:
 
 def by_broker(each: DataFrame) -> DataFrame:
     """Return the brokers that changed most, of `compared`: cluster, broker, place, total (of all), then FIGURES."""
-    in_order = Window.partitionBy("cluster").orderBy(F.desc("weight"), F.desc("heft"), "broker")
+    brokers = each.groupBy("cluster", "broker").agg(*_summed())
+    return brokers.transform(_first, ("cluster",), "broker").select("cluster", "broker", "place", "total", *FIGURES)
+
+
+def _first(causes: DataFrame, scope: Sequence[str], name: str) -> DataFrame:
+    """Return the causes that move most of each scope, in and out, then in size; of equal ones the first by its name.
+
+    With `place`, from 1 on, and `total`: what all causes of the scope move, in and out.
+    """
+    of_scope = Window.partitionBy(*scope)
+    in_order = of_scope.orderBy(F.desc("weight"), F.desc("heft"), name)
     return (
-        each.groupBy("cluster", "broker")
-        .agg(*_summed())
-        .withColumn("weight", _moved("in") + _moved("out"))
-        .withColumn("heft", _moved("size"))
-        .withColumn("total", F.sum("weight").over(Window.partitionBy("cluster")))
-        .withColumn("place", F.row_number().over(in_order))
+        causes.withColumns({"weight": _moved("in") + _moved("out"), "heft": _moved("size")})
+        .withColumns({"total": F.sum("weight").over(of_scope), "place": F.row_number().over(in_order)})
         .where((F.col("place") <= MOST_CAUSES) & (F.col("weight") + F.col("heft") > 0))
-        .select("cluster", "broker", "place", "total", *FIGURES)
     )
 
 
@@ -170,7 +165,7 @@ def led_elsewhere(measured: DataFrame, each: DataFrame, compared_hours: DataFram
         .join(F.broadcast(compared_hours), on=["cluster", "hour"], how="inner")
         .join(F.broadcast(times.select("cluster", "middle")), on="cluster", how="inner")
     )
-    halves = {HALVES[0]: F.col("hour") < F.col("middle"), HALVES[1]: F.col("hour") >= F.col("middle")}
+    halves = {EARLIER: F.col("hour") < F.col("middle"), LATER: F.col("hour") >= F.col("middle")}
     own = told.groupBy("cluster", "broker").agg(
         *(
             F.floor(F.avg(F.when(is_of, _milli(f"bytes_{way}"))) + 0.5).alias(f"own_{way}_{half}")
@@ -203,7 +198,7 @@ def moved_replicas(standing: DataFrame, partitions: DataFrame, periods: DataFram
     `standing`: where replicas stood (`history_samples.standing`). Columns: cluster, from_broker, to_broker, replicas,
     in (what they take in now, in thousandths a second), size.
     """
-    begins, ends = (F.floor(F.col(name) / F.col("unit")) - F.col("origin") for name in ("start", "middle"))
+    begins, ends = (period_of(F.col(name)) for name in ("start", "middle"))
     stood = (
         standing.join(F.broadcast(times), on="cluster", how="inner")
         .where((F.col("at") >= begins) & (F.col("at") < ends))

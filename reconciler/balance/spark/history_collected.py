@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reconciler.balance.model.balance_report import Measure
 from reconciler.balance.model.history import (
+    HOURS_A_DAY,
     HOURS_A_WEEK,
     Carried,
     Cause,
@@ -22,11 +22,11 @@ from reconciler.balance.model.history import (
     Slowness,
     Step,
 )
-from reconciler.balance.spark.history import HOUR, HOURS_A_DAY, Times
+from reconciler.balance.spark.history import Times
 from reconciler.balance.spark.history_changes import MOST_CAUSES
 from reconciler.balance.spark.history_job import HistoryTables
 from reconciler.balance.spark.history_slow import MOST_SCORE
-from reconciler.balance.spark.normalise import MICROS, MILLI
+from reconciler.balance.spark.normalise import HOUR, MICROS, MILLI, iso
 from reconciler.balance.spark.replica_load import NO_BROKER
 from reconciler.model.evenness import Evenness
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 # What brokers measure of themselves differs a little from what is summed of their partitions.
 _LEAST_SHARE_LED = 0.01
-_SECONDS_AN_HOUR = HOUR // MICROS
 _FIELD = {
     Measure.REPLICAS.value: "replicas",
     Measure.SIZE.value: "size_bytes",
@@ -44,30 +43,30 @@ _FIELD = {
 }
 
 
-@dataclass(slots=True)
-class _Placed:
-    """What other leaders and other replicas brought, and which brokers changed, by cluster."""
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """What is told of one cluster's changes: by scope and topic, by broker, by new leaders, by moved replicas."""
 
-    brokers: dict[str, list["Row"]] = field(default_factory=lambda: defaultdict(list))
-    leaders: dict[str, list["Row"]] = field(default_factory=lambda: defaultdict(list))
-    replicas: dict[str, list["Row"]] = field(default_factory=lambda: defaultdict(list))
+    scopes: Sequence["Row"]
+    brokers: Sequence["Row"]
+    leaders: Sequence["Row"]
+    replicas: Sequence["Row"]
 
 
 def collected_history(tables: HistoryTables) -> Mapping[str, History]:
     """Return the history of each cluster that has samples."""
     week, series = (_carried(table) for table in (tables.week, tables.series))
     skews = _skews(tables.skews.collect())
-    moved = _Placed(*map(_by_cluster, (tables.brokers, tables.placed, tables.moved)))
-    changes = _by_cluster(tables.changes)
+    moved = tuple(map(_by_cluster, (tables.changes, tables.brokers, tables.placed, tables.moved)))
     slow = _by_cluster(tables.slow)
     return {
         name: History(
             step=Step.DAY if times.unit == HOURS_A_DAY else Step.HOUR,
-            periods=tuple(_iso((times.origin + at) * times.unit) for at in range(times.periods)),
+            periods=tuple(iso((times.origin + at) * times.unit * HOUR) for at in range(times.periods)),
             hours_of_week=week.get(name, ()),
             series=series.get(name, ()),
             skews=skews.get(name, ()),
-            changes=_changes(times, changes[name], moved),
+            changes=_changes(times, _Moved(*(rows[name] for rows in moved))),
             has_broker_samples=tables.slow is not None,
             slow_brokers=tuple(_slow(row) for row in sorted(slow[name], key=lambda row: (row.broker, row.since))),
         )
@@ -105,25 +104,22 @@ def _skews(rows: Iterable["Row"]) -> Mapping[str, tuple[SkewAt, ...]]:
     }
 
 
-def _changes(times: Times, rows: Sequence["Row"], moved: _Placed) -> Changes | None:
-    if times.start is None or times.middle is None or times.end is None or not rows:
+def _changes(times: Times, moved: _Moved) -> Changes | None:
+    if times.start is None or times.middle is None or times.end is None or not moved.scopes:
         return None
-    heads = sorted((row for row in rows if row.place == 0), key=lambda row: row["rank"])
-    led = tuple(_leaders(heads[0], moved.leaders[times.cluster]))
-    placed = tuple(_replicas(moved.replicas[times.cluster]))
+    heads = sorted((row for row in moved.scopes if row.place == 0), key=lambda row: row["rank"])
+    others = (*_leaders(heads[0], moved.leaders), *_replicas(moved.replicas))
     scopes = []
     for head in heads:
-        causes = [row for row in rows if row.place > 0 and row.broker == head.broker]
-        scopes.append(_changed(head, sorted(causes, key=lambda row: row.place), (*led, *placed)))
-    is_by_week = times.end - times.middle == HOURS_A_WEEK
-    brokers = sorted(moved.brokers[times.cluster], key=lambda row: row.place)
+        causes = [row for row in moved.scopes if row.place > 0 and row.broker == head.broker]
+        scopes.append(_changed(head, sorted(causes, key=lambda row: row.place), others))
     return Changes(
-        start=_iso(times.start),
-        middle=_iso(times.middle),
-        end=_iso(times.end),
-        is_by_week=is_by_week,
+        start=iso(times.start * HOUR),
+        middle=iso(times.middle * HOUR),
+        end=iso(times.end * HOUR),
+        is_by_week=times.end - times.middle == HOURS_A_WEEK,
         of=tuple(scopes),
-        brokers=tuple(_broker(row) for row in brokers),
+        brokers=tuple(_broker(row) for row in sorted(moved.brokers, key=lambda row: row.place)),
     )
 
 
@@ -235,8 +231,8 @@ def _slow(row: "Row") -> SlowBroker:
     return SlowBroker(
         broker=row.broker,
         slowness=Slowness.PERSISTENT if row.score >= MOST_SCORE else Slowness.RECENT,
-        since=_moment(row.since),
-        until=None if row.until is None else _moment(row.until),
+        since=iso(row.since * MICROS),
+        until=None if row.until is None else iso(row.until * MICROS),
         score=row.score,
         flush_ms=row.flush,
         peers_ms=row.peers,
@@ -246,11 +242,3 @@ def _slow(row: "Row") -> SlowBroker:
 
 def _whole(milli: int) -> int:
     return (milli + MILLI // 2) // MILLI
-
-
-def _iso(hours: int) -> str:
-    return _moment(hours * _SECONDS_AN_HOUR)
-
-
-def _moment(seconds: int) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -80,17 +80,23 @@ class Today:
 def history(today: Today, rows: DataFrame, spans: Sequence["Row"], beside: Beside) -> Iterator[HistoryTables]:
     """Yield the history of the clusters that have samples: `rows` of one partition and bucket, with their `spans`.
 
-    The rows are read once for it, beside what the balance reads them for. What is kept of them until the end is one row
-    for each hour of each broker, and one for each day (or hour) of each partition.
+    The rows are read once for it, beside what the balance reads them for, and replica samples once. What is kept until
+    the end is one row for each hour of each broker, and one for each day (or hour) of each partition and replica.
     """
+    kept: list[DataFrame] = []
+
+    def keep(table: DataFrame) -> DataFrame:
+        kept.append(settled(table))
+        return kept[-1]
+
     times = times_of(spans)
     timed = in_spark(rows.sparkSession, time_table(times.values()))
-    hours = settled(hourly(today.by_bucket, today.known))
-    compared_in = settled(compared_hours(hours, timed))
-    each = settled(partition_periods(rows, timed, compared_in))
     partitions = today.partitions.where(F.col("side") == BEFORE)
-    changed = settled(compared(each, timed, partitions))
     try:
+        hours = keep(hourly(today.by_bucket, today.known))
+        compared_in = keep(compared_hours(hours, timed))
+        each = keep(partition_periods(rows, timed, compared_in))
+        changed = keep(compared(each, timed, partitions))
         periods = by_period(hours, timed)
         skews = skews_today(
             periods.where(F.col("broker") != NO_BROKER),
@@ -101,7 +107,7 @@ def history(today: Today, rows: DataFrame, spans: Sequence["Row"], beside: Besid
         ).withColumn("placement", F.lit(Placement.TODAY.value))
         moved = None
         if beside.replicas is not None:
-            stood = standing(beside.replicas, timed)
+            stood = keep(standing(beside.replicas, timed))
             then = skews_then(stood, each, today.brokers, timed)
             skews = skews.unionByName(then.withColumn("placement", F.lit(Placement.THEN.value)))
             moved = moved_replicas(stood, partitions, each, timed)
@@ -118,7 +124,7 @@ def history(today: Today, rows: DataFrame, spans: Sequence["Row"], beside: Besid
             slow=None if measured is None else slow_brokers(measured),
         )
     finally:
-        for table in (hours, compared_in, each, changed):
+        for table in kept:
             table.unpersist()
 
 

@@ -112,8 +112,35 @@ def _scored(windows: DataFrame) -> DataFrame:
     ).withColumnRenamed("most", "score")
 
 
-_TIME = "struct<since:bigint,until:bigint,score:int,most:int,count:int,flush:double,peers:double,bytes:double>"
+_FIELDS = {
+    "since": "bigint", "until": "bigint", "score": "int", "most": "int", "count": "int", "flush": "double",
+    "peers": "double", "bytes": "double",
+}  # fmt: skip
+_TIME = f"struct<{','.join(f'{name}:{kind}' for name, kind in _FIELDS.items())}>"
 _NONE = f"cast(null as {_TIME})"
+
+
+def _changed(**fields: str) -> str:
+    """Return the time that is open, in SQL, with these fields changed."""
+    each = (f"'{name}', {fields.get(name, f'told.open.{name}')}" for name in _FIELDS)
+    return f"named_struct({', '.join(each)})"
+
+
+def _with(time: str) -> str:
+    """Return the times that are over, in SQL, and this one if it came to enough points."""
+    return f"CASE WHEN told.open.most >= {SLOW_SCORE} THEN concat(told.done, array({time})) ELSE told.done END"
+
+
+_MORE = f"least(coalesce(told.open.score, 0) + 1, {MOST_SCORE})"
+_SLOW = _changed(
+    since="coalesce(told.open.since, w.window)",
+    until="cast(null as bigint)",
+    score=_MORE,
+    most=f"greatest(coalesce(told.open.most, 0), {_MORE})",
+    count="coalesce(told.open.count, 0) + 1",
+    **{name: f"coalesce(told.open.{name}, 0D) + w.{name}" for name in ("flush", "peers", "bytes")},
+)
+_UNTIL = "coalesce(told.open.until, w.window)"
 # Points of a window follow from those of the one before: a fold over the windows in order. What is over with too few
 # points is dropped; the list that grows is as long as the times in which the broker was slow.
 _FOLD = f"""
@@ -121,31 +148,12 @@ aggregate(
   windows,
   named_struct('open', {_NONE}, 'done', cast(array() as array<{_TIME}>)),
   (told, w) -> CASE
-    WHEN w.is_slow THEN named_struct(
-      'open', named_struct(
-        'since', coalesce(told.open.since, w.window),
-        'until', cast(null as bigint),
-        'score', least(coalesce(told.open.score, 0) + 1, {MOST_SCORE}),
-        'most', greatest(coalesce(told.open.most, 0), least(coalesce(told.open.score, 0) + 1, {MOST_SCORE})),
-        'count', coalesce(told.open.count, 0) + 1,
-        'flush', coalesce(told.open.flush, 0D) + w.flush,
-        'peers', coalesce(told.open.peers, 0D) + w.peers,
-        'bytes', coalesce(told.open.bytes, 0D) + w.bytes),
-      'done', told.done)
+    WHEN w.is_slow THEN named_struct('open', {_SLOW}, 'done', told.done)
     WHEN told.open IS NULL THEN told
-    WHEN told.open.score > 1 THEN named_struct(
-      'open', named_struct(
-        'since', told.open.since, 'until', coalesce(told.open.until, w.window), 'score', told.open.score - 1,
-        'most', told.open.most, 'count', told.open.count, 'flush', told.open.flush, 'peers', told.open.peers,
-        'bytes', told.open.bytes),
-      'done', told.done)
-    ELSE named_struct(
-      'open', {_NONE},
-      'done', CASE WHEN told.open.most >= {SLOW_SCORE} THEN concat(told.done, array(named_struct(
-        'since', told.open.since, 'until', coalesce(told.open.until, w.window), 'score', 0,
-        'most', told.open.most, 'count', told.open.count, 'flush', told.open.flush, 'peers', told.open.peers,
-        'bytes', told.open.bytes))) ELSE told.done END)
+    WHEN told.open.score > 1
+      THEN named_struct('open', {_changed(until=_UNTIL, score="told.open.score - 1")}, 'done', told.done)
+    ELSE named_struct('open', {_NONE}, 'done', {_with(_changed(until=_UNTIL, score="0"))})
   END,
-  told -> CASE WHEN told.open.most >= {SLOW_SCORE} THEN concat(told.done, array(told.open)) ELSE told.done END
+  told -> {_with("told.open")}
 )
 """

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -13,7 +13,7 @@ from reconciler.balance.files.sample_files import SampleFile
 from reconciler.balance.model.load_report import ClusterSamples, LoadReport, Rule
 from reconciler.balance.spark.growth import with_growth
 from reconciler.balance.spark.load import checked, measured, partitions_of
-from reconciler.balance.spark.normalise import MICROS, cleaned, normalised
+from reconciler.balance.spark.normalise import MICROS, cleaned, iso, normalised
 from reconciler.balance.spark.session import spark_errors
 from reconciler.balance.spark.sources import read_samples
 from reconciler.balance.spark.spellings import in_spark
@@ -106,7 +106,7 @@ def cluster_samples(row: Row) -> ClusterSamples:
 
 
 def _iso(micros: int | None) -> str | None:
-    return None if micros is None else f"{datetime.fromtimestamp(micros / MICROS, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return None if micros is None else iso(micros)
 
 
 def _nothing_counts(report: LoadReport) -> str:

@@ -7,12 +7,13 @@ old ones the larger: a rule that neither the order of rows nor of files can chan
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import reduce
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
+from reconciler.balance.model.history import HOURS_A_WEEK
 from reconciler.balance.model.load_report import ABSENT, Rule
 from reconciler.balance.spark.schemas import KEYS, RATES
 
@@ -25,9 +26,10 @@ LEFT_OUT = (
 )  # fmt: skip
 _BITS = {rule: 1 << place for place, rule in enumerate(MARKED)}
 MICROS = 1_000_000
+HOUR = 3600 * MICROS
 MICROS_PER_DAY = 86_400 * MICROS
 # Hours of the week count from Monday; time began on a Thursday.
-_HOUR, _HOURS_A_WEEK, _THURSDAY = 3600 * MICROS, 168, 72
+_THURSDAY = 72
 # No partition takes in a terabyte a second: a larger rate is a broken sample, infinity included.
 MOST_PER_SECOND = 1e12
 P95 = 0.95
@@ -139,7 +141,12 @@ def _written_once(samples: DataFrame) -> DataFrame:
 
 def hour_of_week(bucket: Column) -> Column:
     """Return the hour of the week, 0 to 167 from Monday on in UTC, of a time in microseconds."""
-    return F.pmod(F.floor(bucket / _HOUR) + _THURSDAY, F.lit(_HOURS_A_WEEK)).cast("int")
+    return F.pmod(F.floor(bucket / HOUR) + _THURSDAY, F.lit(HOURS_A_WEEK)).cast("int")
+
+
+def iso(micros: int) -> str:
+    """Return a time in microseconds as text: ISO 8601 in UTC, to the second."""
+    return f"{datetime.fromtimestamp(micros // MICROS, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def mark(rule: Rule, condition: Column) -> Column:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level, Measure, RateStatistic
@@ -35,8 +35,8 @@ def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
 
     The size of a broker is all that lies on its disks, where these weigh by their size.
     """
-    weighed = [*sorted({*WEIGHED_BY.values()}), "foreign_bytes"]
-    capacities = brokers.select("cluster", "broker", "capacity", *weighed).where(F.col("capacity") > 0)
+    weights = [*sorted({*WEIGHED_BY.values()}), "foreign_bytes"]
+    capacities = brokers.select("cluster", "broker", "capacity", *weights).where(F.col("capacity") > 0)
     counted = {name: F.col(name).cast("double") for name in _COUNTED}
     counted["size_bytes"] += F.col("foreign_bytes")
     values = [(measure, _NO_STATISTIC, counted[name]) for name, measure in sorted(_COUNTED.items())] + [
@@ -45,21 +45,24 @@ def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
         for statistic in RateStatistic
     ]
     each = F.array(
-        *(
-            F.struct(
-                F.lit(measure.value).alias("measure"),
-                F.lit(statistic).alias("statistic"),
-                (value / F.col(WEIGHED_BY[measure])).alias("value"),
-                F.col(WEIGHED_BY[measure]).cast("double").alias("capacity"),
-            )
-            for measure, statistic, value in values
-        )
+        *(weighed(measure, value, F.lit(statistic).alias("statistic")) for measure, statistic, value in values)
     )
     return (
         figures.where(F.col("level") == Level.BROKER.value)
         .join(F.broadcast(capacities), on=["cluster", "broker"], how="inner")
         .select("side", "cluster", "broker", F.explode(each).alias("at"))
         .select("side", "cluster", "broker", "at.*")
+    )
+
+
+def weighed(measure: Measure, value: Column, *keys: Column) -> Column:
+    """Return measure, these keys, value (for each unit of the broker's capacity) and capacity, as `even` takes them."""
+    weight = F.col(WEIGHED_BY[measure])
+    return F.struct(
+        F.lit(measure.value).alias("measure"),
+        *keys,
+        (value / weight).alias("value"),
+        weight.cast("double").alias("capacity"),
     )
 
 

@@ -46,7 +46,7 @@ def make_balance(
 
     Rates are those of the job's samples or, with a folder of `loads` or the days of a lake, of these. Each of the
     `plans` is compared with its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so
-    much; with `has_history` what the time of the samples tells, and samples of brokers and replicas beside them.
+    much; with `has_history` how loads went over the time of the samples, by samples of brokers and replicas too.
     With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before
     Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
