@@ -29,6 +29,8 @@ pytestmark = pytest.mark.brokers
 INSIDE = "dirs-inside"
 EMPTIED = 2
 RATE = 400_000
+SLOW = RATE // 10
+"""No replica of 3 MB that is copied so slowly is there within a minute."""
 SIZE = 3 * MB
 """More than what a broker copies at once before its throttle holds: ten seconds' bytes."""
 LISTS: Assignment = {number: ((1, 2, 3), (2, 3, 1), (3, 1, 2))[number % 3] for number in range(6)}
@@ -49,7 +51,7 @@ def folder(tmp_path: Path, three: KafkaCluster) -> Iterator[LiveFolder]:
     live.heal(INSIDE)
 
 
-def emptying(folder: LiveFolder, broker: int, name: str) -> tuple[str, tuple[DirMove, ...]]:
+def emptying(folder: LiveFolder, broker: int, name: str, rate: int = RATE) -> tuple[str, tuple[DirMove, ...]]:
     """Write a plan that takes the topic's replicas out of the broker's first log dir; return its file and moves."""
     admin = connect(folder.kafka.properties)
     try:
@@ -66,7 +68,7 @@ def emptying(folder: LiveFolder, broker: int, name: str) -> tuple[str, tuple[Dir
         "live",
         seen.cluster_id,
         Source("sha256:00"),
-        stages=(LogDirsStage(1, moves, RATE, 60),),
+        stages=(LogDirsStage(1, moves, rate, 60),),
         topic_ids={INSIDE: str(seen.topics[INSIDE].topic_id)},
         per_broker=2,
     )
@@ -118,14 +120,17 @@ def test_a_disk_is_emptied_by_runs_that_die_and_go_on_elsewhere_and_no_record_is
 def test_a_run_that_died_is_cancelled_elsewhere_and_a_finished_one_is_rolled_back(
     folder: LiveFolder, tally: Tally
 ) -> None:
-    plan, moves = emptying(folder, EMPTIED, "inside.json")
-    place = elsewhere(folder, plan)
+    slow, moves = emptying(folder, EMPTIED, "slow.json", SLOW)
+    plan, _ = emptying(folder, EMPTIED, "inside.json")
+    place = elsewhere(folder, slow)
+    shutil.copy(folder.path / plan, place / plan)
     before = replicas_in(moves[0].from_dir)
     checker = Checker(folder.kafka, INSIDE)
     with Delivery(folder.kafka.bootstrap, INSIDE, len(LISTS)) as delivery:
-        folder.kill("dirs.sent", "apply", plan, "--yes")
+        folder.kill("dirs.sent", "apply", slow, "--yes")
+        assert in_flight(moves), "nothing was copied any more when the run died"
         bury(folder.kafka.bootstrap)
-        folder.run("cancel", plan, cwd=place)
+        folder.run("cancel", slow, cwd=place)
         assert replicas_in(moves[0].from_dir) == before
         assert not in_flight(moves)
         assert checker.faults(checker.lists, delivery) == []
