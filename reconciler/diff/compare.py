@@ -9,14 +9,7 @@ from reconciler.diff.effects import unknown_defaults, with_effects
 from reconciler.diff.managed import ambiguous_patterns, is_declared, is_ignored
 from reconciler.diff.rules import TopicRules
 from reconciler.diff.slips import look_alikes, without_slips
-from reconciler.model.change import (
-    AlterConfigs,
-    Changes,
-    CreatePartitions,
-    CreateTopic,
-    DeleteTopic,
-    TopicChange,
-)
+from reconciler.model.change import AlterConfigs, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR, DELETE_TOPICS, Cluster, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection
 from reconciler.model.effect import EffectClass

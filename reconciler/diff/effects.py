@@ -6,14 +6,7 @@ This is the one place that says so (contract, section 4).
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from reconciler.diff.topic_values import (
-    CLEANUP,
-    REMOTE,
-    RETENTION_BYTES,
-    RETENTION_MS,
-    TopicValues,
-    settings_in_force,
-)
+from reconciler.diff.topic_values import CLEANUP, REMOTE, RETENTION_BYTES, RETENTION_MS, TopicValues, settings_in_force
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster, Group, Topic
 from reconciler.model.config_rule import NUMBERS, TopicConfig

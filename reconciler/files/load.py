@@ -15,14 +15,7 @@ from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import cluster_problems, config_problems, semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, cluster_pieces, read_yaml
-from reconciler.files.topic_document import (
-    config_of,
-    declared_in,
-    merged,
-    topics_from,
-    with_factor,
-    without_class_of,
-)
+from reconciler.files.topic_document import config_of, declared_in, merged, topics_from, with_factor, without_class_of
 from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 

@@ -246,11 +246,7 @@ def plan_curve(
 
 
 def _task(
-    desired: Desired,
-    observed: Cluster,
-    rules: Mapping[str, TopicRules],
-    changes: Changes,
-    only: Collection[str] | None,
+    desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules], changes: Changes, only: Collection[str] | None
 ) -> tuple[PlacementTask, Unmoved]:
     """Return what is to be placed, and what stays; raise PlacementInfeasible where no placement keeps all rules."""
     partitions, unmoved = partitions_to_place(desired, observed, rules, changes, only)
@@ -396,11 +392,7 @@ def _ordered(holders: Ints, leader: Ints, present: Ints, is_assigned: Bools) -> 
 
 
 def _moves(
-    partitions: PartitionsToPlace,
-    target: _Target,
-    broken: Sequence[BrokenRule],
-    desired: Desired,
-    full: frozenset[int],
+    partitions: PartitionsToPlace, target: _Target, broken: Sequence[BrokenRule], desired: Desired, full: frozenset[int]
 ) -> Iterator[Move]:
     """Yield the moves; what leaves a broker of `full`, which holds more than a limit allows, is told with its line."""
     why = {finding.topic_partition: (finding.reason, finding.at) for finding in broken}

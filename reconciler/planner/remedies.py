@@ -139,10 +139,7 @@ class _Search:
     thin: States | None = None  # the whole cluster thinned, once it is asked for
 
     def first(
-        self,
-        combos: Iterable[Sequence[Change]],
-        judged: Callable[[Sequence[Change]], Remedy | None],
-        most: int = MOST,
+        self, combos: Iterable[Sequence[Change]], judged: Callable[[Sequence[Change]], Remedy | None], most: int = MOST
     ) -> list[Remedy]:
         """Return the first of these that are judged to be remedies, each of other kinds of change."""
         kinds: set[tuple[str, ...]] = set()

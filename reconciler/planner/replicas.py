@@ -14,13 +14,7 @@ from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.planner.costs import Cost, Wanted, copies, no_cost, seats, turns
-from reconciler.planner.objectives import (
-    CountTargets,
-    asked_of_replicas,
-    evened,
-    price_level,
-    solved_in_order,
-)
+from reconciler.planner.objectives import CountTargets, asked_of_replicas, evened, price_level, solved_in_order
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Demand, Standing, classes, free_choices, one_a_class, rows_at
 

@@ -40,12 +40,7 @@ class Rows:
     def take(self, index: Ints) -> "Rows":
         """Return these classes alone, or one for each row."""
         return Rows(
-            self.need[index],
-            self.allowed[index],
-            self.low[index],
-            self.high[index],
-            self.rack,
-            self.topic[index],
+            self.need[index], self.allowed[index], self.low[index], self.high[index], self.rack, self.topic[index]
         )
 
 

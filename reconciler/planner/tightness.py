@@ -69,9 +69,7 @@ def _forbidding(task: PlacementTask) -> str:
     """Return, in words, the first rule without which the counts could be more even."""
     picked, _, count = classes(task.rule_classes.rows, task.rule_class, np.zeros_like(task.topic))
     without_racks = replace(
-        picked,
-        low=np.zeros_like(picked.low),
-        high=np.broadcast_to(picked.need[:, None], picked.high.shape),
+        picked, low=np.zeros_like(picked.low), high=np.broadcast_to(picked.need[:, None], picked.high.shape)
     )
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
     targets = CountTargets(task.base, task.eligible.capacity["replicas"])

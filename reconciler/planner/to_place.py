@@ -130,11 +130,7 @@ class Staying(Unmoved):
 
 
 def partitions_to_place(
-    desired: Desired,
-    observed: Cluster,
-    rules: Mapping[str, TopicRules],
-    changes: Changes,
-    only: Collection[str] | None,
+    desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules], changes: Changes, only: Collection[str] | None
 ) -> tuple[PartitionsToPlace, Unmoved]:
     """Return the partitions to plan for, sorted, and those that stay as they are with their replicas."""
     table, deleted = table_of(observed), changes.deleted
