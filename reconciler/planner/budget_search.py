@@ -135,12 +135,10 @@ class _Search:
     def _keep_rules(self) -> None:
         standing, choice, model = self._room.standing, self._choice, self._model
         bounds, rack = bounds_of(standing.demand, standing.choices, choice.rows), standing.demand.rules.rack
-        of_row: list[list[int]] = [[] for _ in choice.rows]
-        for entry, row in enumerate(self._row.tolist()):
-            of_row[row].append(entry)
-            if choice.must_take[row, self._broker[entry]]:
-                model.add(self._takes[entry] == 1)
-        for row, entries in enumerate(of_row):
+        for entry in np.flatnonzero(choice.must_take[self._row, self._broker]).tolist():
+            model.add(self._takes[entry] == 1)
+        for row in range(len(choice.rows)):
+            entries = np.flatnonzero(self._row == row).tolist()
             model.add(self._sum(entries) == int(bounds.need[row]))
             racks = rack[self._broker[entries]]
             for number in range(bounds.low.shape[1]):
@@ -173,10 +171,7 @@ class _Search:
         room, model = self._room, self._model
         count = room.task.counts(self._others, are_cells=targets.is_cells) + targets.base
         there = room.task.counts(at_prices, are_cells=targets.is_cells) + targets.base
-        own = self._broker
-        if targets.is_cells:
-            own = room.task.topic[self._number[self._row]] * room.standing.demand.rules.brokers + own
-        entries = dict(_grouped(own))
+        entries = self._by_place(are_cells=targets.is_cells)
         worth = _Worth.of(targets, room, int(there.sum()))
         known = room.task.counts(self._best, are_cells=targets.is_cells) + targets.base
         rest = np.ones(len(count), dtype=np.bool_)
@@ -198,26 +193,19 @@ class _Search:
 
     def _keep_counts(self) -> None:
         """Keep the bounds of counts that were decided before."""
-        room = self._room
-        choices, topic = room.standing.choices, room.task.topic[self._number[self._row]]
-        bounds = [(False, choices.low, choices.high, self._broker)]
-        if choices.has_cells:
-            cell = topic * len(choices.low) + self._broker
-            bounds.append((True, choices.cell_low, choices.cell_high, cell))
-        for are_cells, low, high, place in bounds:
+        room, choices = self._room, self._room.standing.choices
+        for are_cells in (False, True) if choices.has_cells else (False,):
             count = room.task.counts(self._others, are_cells=are_cells)
             count -= room.standing.counts(are_cells=are_cells)[0]
-            for at, some in _grouped(place):
-                least, most = (int(each[at] - count[at]) for each in (low, high))
+            for at, some in self._by_place(are_cells=are_cells).items():
+                least, most = (int(each[at] - count[at]) for each in choices.bounds(are_cells=are_cells))
                 self._between(self._sum(some), least, most, len(some))
 
-
-def _grouped(place: Ints) -> list[tuple[int, list[int]]]:
-    """Return the entries of each place, by place."""
-    entries: dict[int, list[int]] = {}
-    for entry, at in enumerate(place.tolist()):
-        entries.setdefault(at, []).append(entry)
-    return sorted(entries.items())
+    def _by_place(self, *, are_cells: bool) -> dict[int, list[int]]:
+        """Return the entries of each broker, or of each topic on a broker, in order."""
+        topic = self._room.task.topic[self._number[self._row]] * self._room.standing.demand.rules.brokers
+        place = self._broker + topic if are_cells else self._broker
+        return {at: np.flatnonzero(place == at).tolist() for at in np.unique(place).tolist()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +225,10 @@ class _Worth:
         price = of_brokers
         if targets.is_cells:
             price = np.resize(room.solved.price, len(targets.base)) - np.resize(of_brokers, len(targets.base))
-        if targets.low is not None and targets.high is not None:
-            return cls(targets.low.tolist(), targets.high.tolist(), None, price.tolist(), room.weights[0])
-        weight = weights(targets.capacity, most).tolist()
-        return cls([], [], weight, price.tolist(), room.weights[0])
+        if targets.band is not None:
+            low, high = (limit.tolist() for limit in targets.band)
+            return cls(low, high, None, price.tolist(), room.weights[0])
+        return cls([], [], weights(targets.capacity, most).tolist(), price.tolist(), room.weights[0])
 
     def at(self, place: int, count: int) -> int:
         """Return how uneven it is."""

@@ -35,7 +35,8 @@ def place_leaders(task: PlacementTask, held: Ints, balance: Balance) -> Leaders:
     demand = Demand(_rules(max(1, topics), len(task.eligible.ids)), of_topic, held, np.ones_like(task.topic))
     choices = free_choices(demand, topics)
     choices = replace(choices, named=np.where(_candidates(task, held), np.int8(0), np.int8(-1)))
-    standing, changed = Standing.of(demand, choices, np.arange(len(held)), len(held)), _changed(task, held)
+    standing = Standing.of(demand, choices, np.arange(len(held)), len(held))
+    changed = _unless(is_at(held, task.replicas[:, :1]), task)
     levels = []
     for objective, targets in asked:
         found = evened(standing, targets, near=changed)
@@ -79,11 +80,6 @@ def _candidates(task: PlacementTask, held: Ints) -> Bools:
     explicit = np.flatnonzero((task.need == 0) & (task.fixed[:, 0] >= 0))
     candidates[explicit] = is_there[explicit] & (held[explicit] == task.fixed[explicit, :1])
     return candidates
-
-
-def _changed(task: PlacementTask, held: Ints) -> Cost:
-    """Return a cost of one for each leader that changes."""
-    return _unless(is_at(held, task.replicas[:, :1]), task)
 
 
 def _unless(is_free: Bools, task: PlacementTask) -> Cost:

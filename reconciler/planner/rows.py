@@ -14,6 +14,8 @@ from reconciler.model.columns import Bools, Ints, alike, place_among_equals
 Floats = NDArray[np.float64]
 States = NDArray[np.int8]
 Scalar = TypeVar("Scalar", bound=np.generic)
+Range = tuple[Ints, Ints]
+"""The fewest and the most of each place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,10 @@ class Choices:
     def places(self) -> int:
         """How many places replicas may end in: the brokers, or the cells."""
         return len(self.cell_low) or len(self.low)
+
+    def bounds(self, *, are_cells: bool) -> Range:
+        """Return the fewest and the most that each broker, or each cell, gets."""
+        return (self.cell_low, self.cell_high) if are_cells else (self.low, self.high)
 
     def counts(self, demand: Demand, placed: Placed) -> Ints:
         """Return how many replicas are placed in each place."""

@@ -13,20 +13,8 @@ from types import MappingProxyType
 import numpy as np
 
 from reconciler.model.columns import Bools, Ints, alike
-from reconciler.model.desired import Balance, BalanceTarget, Even, Within
-from reconciler.planner.load_balance.task import (
-    CAPACITY_OF,
-    COUNTS,
-    DISK,
-    LEADER_IN,
-    LEADERS,
-    MEASURES,
-    NETWORK_IN,
-    NETWORK_OUT,
-    REPLICAS,
-    TOPICS,
-    LoadTask,
-)
+from reconciler.model.desired import Balance, Even, Within
+from reconciler.planner.load_balance.task import CAPACITY_OF, COUNTS, MEASURES, REPLICAS, TOPICS, LoadTask
 from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, evened_by_class
 from reconciler.planner.rows import Floats, Rows
 
@@ -146,16 +134,8 @@ def bands_of(task: LoadTask, balance: Balance, caps: Caps = NO_CAPS) -> Bands:
     capacity = np.array([task.eligible.capacity[word] for word in CAPACITY_OF])
     low, high = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     asked = np.zeros(len(MEASURES), dtype=np.bool_)
-    targets: dict[int, BalanceTarget] = {
-        REPLICAS: balance.replicas,
-        LEADERS: balance.leaders,
-        DISK: balance.disk,
-        NETWORK_IN: balance.network_in,
-        NETWORK_OUT: balance.network_out,
-        LEADER_IN: balance.leader_in,
-    }
-    for measure, target in targets.items():
-        amount = int(total[measure])
+    for measure, word in enumerate(MEASURES):
+        target, amount = balance.targets[word], int(total[measure])
         high[measure] = amount
         asked[measure] = isinstance(target, Within | Even)
         if isinstance(target, Within):

@@ -68,19 +68,15 @@ def closest(end: Placement, bands: Bands, goal: Goal) -> Placement:
     task, ways = end.task, _all_ways(end.task, goal)
     if ways is None:
         return end
-    program = _Program(task, bands, ways)
-    chosen = program.solved({row: _way_of(end, row, own) for row, own in ways.items()})
+    # The way that has these members is known; the first where none has.
+    known = {row: int((own.members == end.members[row]).all(axis=1).argmax()) for row, own in ways.items()}
+    chosen = _Program(task, bands, ways).solved(known)
     if chosen is None:
         return end
     found = Placement(task, end.members, end.leader)
     for row, way in chosen.items():
         found.put(row, np.flatnonzero(ways[row].members[way]), int(ways[row].leader[way]))
     return found if bands.distance(found.loads) <= bands.distance(end.loads) else end
-
-
-def _way_of(end: Placement, row: int, ways: _Ways) -> int:
-    """Return which of the ways has these members, 0 where none has."""
-    return int((ways.members == end.members[row]).all(axis=1).argmax())
 
 
 class _Program:

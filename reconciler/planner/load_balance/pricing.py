@@ -119,7 +119,9 @@ def _choose(task: LoadTask, rows: Ints, found: Picked, replica: Ints, leader: In
     best = _best(task, priced)
     for first in (1, 2):
         without = priced.inside & (task.rank[rows] >= first)
-        others = np.flatnonzero(task.may_lead_second[rows] & _is_enough(task, rows, without))
+        # As far as the number of brokers tells, these alone may be a set.
+        is_enough = (without.sum(axis=1) >= task.need[rows]) & ~(task.forced[rows] & ~without).any(axis=1)
+        others = np.flatnonzero(task.may_lead_second[rows] & is_enough)
         if not len(others):
             break
         second = without[others] & (task.rank[rows[others]] == first)
@@ -130,12 +132,6 @@ def _choose(task: LoadTask, rows: Ints, found: Picked, replica: Ints, leader: In
         best.members[better] = worth.members[is_better]
     _stay_where_equal(task, priced, best)
     found.cost[rows], found.members[rows], found.leader[rows] = best.cost, best.members, best.leader
-
-
-def _is_enough(task: LoadTask, rows: Ints, inside: Bools) -> Bools:
-    """Return which of these rows may have a set of these brokers alone, as far as the number of brokers tells."""
-    found: Bools = (inside.sum(axis=1) >= task.need[rows]) & ~(task.forced[rows] & ~inside).any(axis=1)
-    return found
 
 
 def _best(task: LoadTask, priced: _Priced) -> Picked:

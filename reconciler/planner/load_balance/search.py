@@ -16,7 +16,6 @@ from reconciler.planner.load_balance.exchanges import (
     joined,
     leader_changes,
     leaders_back,
-    leads_change,
     may_follow,
     pair_change,
     replica_exchanges,
@@ -81,7 +80,10 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, le
         cost = dearer(placement, goal, found)
         useful = np.flatnonzero(change < -HARDLY)
         if not len(useful):
-            is_traded = leaders and _is_of_leaders(task, where[0]) and _are_leads_passed(placement, bands, where)
+            are_leads = leaders and _is_of_leaders(task, where[0])
+            is_traded = are_leads and _trade_leads(placement, bands, where[1])
+            if are_leads and not is_traded and where[0] >= TOPICS:
+                is_traded = _pass_on(placement, bands, where)
             if is_traded or (replicas and _trade_replicas(placement, bands, where)):
                 stuck.clear()
             else:
@@ -139,13 +141,6 @@ def _is_of_leaders(task: LoadTask, measure: int) -> bool:
     return bool(task.weights.leader[:, measure].any())
 
 
-def _are_leads_passed(placement: Placement, bands: Bands, where: tuple[int, int]) -> bool:
-    """Let several brokers pass leads on at once; false where that brings nothing closer."""
-    if _trade_leads(placement, bands, where[1]):
-        return True
-    return where[0] >= TOPICS and _pass_on(placement, bands, where)
-
-
 def _pass_on(placement: Placement, bands: Bands, where: tuple[int, int]) -> bool:
     """Let a topic's leads go on from broker to broker, along the shortest way; undone where nothing is closer."""
     (measure, broker), task = where, placement.task
@@ -195,7 +190,7 @@ def _trade_leads(placement: Placement, bands: Bands, broker: int) -> bool:
         taken = np.flatnonzero((placement.leader == other) & may[:, broker])
         away, back = (each.ravel() for each in np.meshgrid(given, taken, indexing="ij"))
         if len(away):
-            change = leads_change(placement, bands, (broker, other), (away, back))
+            change = pair_change(placement, bands, (broker, other), (away, back), leads_alone=True)
             pair = int(change.argmin())
             trades.append((float(change[pair]), int(away[pair]), int(back[pair]), other))
     closest = min(trades, key=lambda trade: trade[0], default=None)
