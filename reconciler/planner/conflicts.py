@@ -68,12 +68,11 @@ def placement_conflicts(desired: Desired, observed: Cluster, partitions: Partiti
         why = _unknown_rack(observed, partition.rules) or ("KR301", *_explained(desired, observed, partition))
         alike.setdefault(why, []).append(partition)
     for (code, words, at), found in alike.items():
-        message = f"{found[0].topic_partition} cannot be placed: {words}{_others(found[1:])}"
+        others = [partition.topic_partition.topic for partition in found[1:]]
+        also = f" The same holds for {named_some(others, MANY)}." if others else ""
+        message = f"{found[0].topic_partition} cannot be placed: {words}{also}"
         declared = found[0].rules.declared
-        places = (
-            *(broker.at for broker in desired.cluster.brokers.values()),
-            *(declared.at.values() if declared else ()),
-        )
+        places = [*(declared.at.values() if declared else ()), *(one.at for one in desired.cluster.brokers.values())]
         yield Problem(code, message, at, beside=_named(message, places))
 
 
@@ -101,7 +100,8 @@ def unplaceable(desired: Desired, observed: Cluster, partitions: PartitionsToPla
         # Topics with the same placement share the set of brokers itself.
         key = (id(partition.rules.receivable), partition.need, partition.fixed, partition.is_new, kept)
         if key not in known:
-            known[key] = _fits(desired, observed, partition)
+            rules, is_assigned = _rules(desired, observed, partition), bool(partition.fixed and partition.need == 0)
+            known[key] = not _wrong_fixed(partition, rules) if is_assigned else _can_place(observed, partition, rules)
         if not known[key]:
             told.add(name)
             yield partition
@@ -122,21 +122,6 @@ def frozen_conflicts(rules: Mapping[str, TopicRules], broken: Iterable[BrokenRul
             yield Problem("KR302", message, protect, beside=_named(message, (protect, finding.at)))
 
 
-def _fits(desired: Desired, observed: Cluster, partition: PartitionToPlace) -> bool:
-    rules = _rules(desired, observed, partition)
-    return _can_place(observed, partition, rules) and (
-        not partition.fixed or partition.need > 0 or not _wrong_fixed(partition, rules)
-    )
-
-
-def _others(partitions: Sequence[PartitionToPlace]) -> str:
-    """Return, as a sentence of its own, which other topics are in the same conflict."""
-    names = [partition.topic_partition.topic for partition in partitions]
-    if not names:
-        return ""
-    return f" The same holds for {named_some(names, MANY)}."
-
-
 def _explained(desired: Desired, observed: Cluster, partition: PartitionToPlace) -> tuple[str, Location | None]:
     """Return the smallest conflict in words, and the line to look at first."""
     declared = partition.rules.declared
@@ -146,9 +131,10 @@ def _explained(desired: Desired, observed: Cluster, partition: PartitionToPlace)
         causes = _wrong_fixed(partition, rules)
         told = "; ".join(cause.words for cause in causes)
         return f"assignment names {_listed(partition.fixed)}{_at(at)}, but {told}. Change one of them.", at
-    causes = _smallest_conflict(observed, partition, rules)
     at = declared.where("replicationFactor") if declared else None
-    causes = _only_needed(observed, partition, causes)
+    subsets = (chosen for size in range(len(rules) + 1) for chosen in combinations(rules, size))
+    smallest = next((chosen for chosen in subsets if not _can_place(observed, partition, chosen)), ())
+    causes = _only_needed(observed, partition, smallest)
     wanted = len(partition.fixed) + partition.need
     factor = f"replicationFactor is {wanted}{_at(at)}" if at else f"it has {wanted} replicas"
     words = ", ".join(cause.words for cause in causes) or f"only {len(observed.brokers)} brokers are registered"
@@ -156,14 +142,6 @@ def _explained(desired: Desired, observed: Cluster, partition: PartitionToPlace)
     lower = "Lower replicationFactor; or " if partition.rules.rack_replicas is None else ""
     message = f"{factor}, {words}. {lower}{cures if lower else cures[0].upper() + cures[1:]}."
     return message, at or (declared.where("") if declared else None)
-
-
-def _smallest_conflict(observed: Cluster, partition: PartitionToPlace, rules: Sequence[_Rule]) -> Sequence[_Rule]:
-    for size in range(len(rules) + 1):
-        for chosen in combinations(rules, size):
-            if not _can_place(observed, partition, chosen):
-                return chosen
-    return ()
 
 
 def _only_needed(observed: Cluster, partition: PartitionToPlace, causes: Sequence[_Rule]) -> Sequence[_Rule]:
@@ -212,11 +190,8 @@ def _can_place(observed: Cluster, partition: PartitionToPlace, rules: Sequence[_
     if partition.need == 0:
         return True
     barred = {broker_id for broker_id in observed.brokers for rule in rules if rule.bars(broker_id)}
-    room = Counter(
-        observed.brokers[broker_id].rack or NO_RACK
-        for broker_id in observed.brokers
-        if broker_id not in barred and broker_id not in partition.fixed
-    )
+    open_ids = observed.brokers.keys() - barred - {*partition.fixed}
+    room = Counter(observed.brokers[broker_id].rack or NO_RACK for broker_id in open_ids)
     if sum(room.values()) < partition.need:
         return False
     if not any(rule.is_strict for rule in rules):
