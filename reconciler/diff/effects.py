@@ -156,7 +156,10 @@ def _key_effects(key: str, altered: _Altered) -> Iterator[Effect]:
             if altered.keeps("delete") and altered.new.number(key) < altered.old.number(key):
                 yield _retention(key, altered)
         case "remote.storage.enable" if altered.old.is_on(REMOTE) and not altered.new.is_on(REMOTE):
-            yield _remote_dropped(altered)
+            what = "deletes every record that is in remote storage, which log dirs do not count"
+            if not altered.new.is_on(DROPS_REMOTE):
+                what += f"; Kafka refuses it without {DROPS_REMOTE}"
+            yield _destroys(what, REMOTE, altered, None, is_total=True)
         case "min.insync.replicas":
             yield from _in_sync(altered)
         case _:
@@ -218,13 +221,6 @@ def _is_total(key: str, values: TopicValues) -> bool:
     return values.number(key) < (CHECKED_EVERY_MS if key == RETENTION_MS else 1)
 
 
-def _remote_dropped(altered: _Altered) -> Effect:
-    what = "deletes every record that is in remote storage, which log dirs do not count"
-    if not altered.new.is_on(DROPS_REMOTE):
-        what += f"; Kafka refuses it without {DROPS_REMOTE}"
-    return _destroys(what, REMOTE, altered, None, is_total=True)
-
-
 def _destroys(what: str, key: str, altered: _Altered, most: int | None, *, is_total: bool = False) -> Effect:
     """Return that records go; of a tiered topic nobody knows how many bytes."""
     return Effect(EffectClass.DESTROYS, what, key, None if altered.old.is_on(REMOTE) else most, is_total=is_total)
@@ -246,10 +242,8 @@ def _in_sync(altered: _Altered) -> Iterator[Effect]:
             yield Effect(EffectClass.AVAILABILITY, what, MIN_IN_SYNC)
     eligible = [f"{altered.topic.name}-{each.partition}" for each in partitions if each.elr]
     if eligible:
-        what = (
-            f"clears the eligible leaders (ELR) of {len(eligible)} partitions, {eligible[0]} first: start those brokers"
-        )
-        yield Effect(EffectClass.AVAILABILITY, f"{what} before it", MIN_IN_SYNC)
+        what = f"clears the eligible leaders (ELR) of {len(eligible)} partitions, {eligible[0]} first"
+        yield Effect(EffectClass.AVAILABILITY, f"{what}: start those brokers before it", MIN_IN_SYNC)
 
 
 def _sizes_of(topic: Topic) -> tuple[int, ...] | None:

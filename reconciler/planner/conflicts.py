@@ -15,7 +15,7 @@ from reconciler.model.change import BrokenRule
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
 from reconciler.model.problem import Location, Problem
-from reconciler.model.words import MANY, labelled, named_some
+from reconciler.model.words import MANY, in_brackets, labelled, named_some
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace
 
 TAKING = frozenset({BrokerState.ACTIVE, BrokerState.MAINTENANCE})
@@ -54,8 +54,10 @@ class _State:
     def _words(self, places: Mapping[int, Location | None]) -> str:
         first, *others = dict.fromkeys(places.values())
         if not others:
-            return f"{_listed(places)} {'is' if len(places) == 1 else 'are'} {self.word}{_at(first)}"
-        return f"brokers {', '.join(f'{broker_id}{_at(at)}' for broker_id, at in places.items())} are {self.word}"
+            return f"{_listed(places)} {'is' if len(places) == 1 else 'are'} {self.word}{in_brackets(first)}"
+        return (
+            f"brokers {', '.join(f'{broker_id}{in_brackets(at)}' for broker_id, at in places.items())} are {self.word}"
+        )
 
 
 def placement_conflicts(desired: Desired, observed: Cluster, partitions: PartitionsToPlace) -> Iterator[Problem]:
@@ -85,7 +87,7 @@ def _unknown_rack(observed: Cluster, rules: TopicRules) -> tuple[str, str, Locat
     near = get_close_matches(unknown, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(filter(None, known)) or 'no racks'}."
     at = rules.declared.where(f"placement.racks.replicas.{unknown}")
-    return "KR360", f"racks.replicas names rack {unknown}{_at(at)}, and no broker is in it: {hint}", at
+    return "KR360", f"racks.replicas names rack {unknown}{in_brackets(at)}, and no broker is in it: {hint}", at
 
 
 def unplaceable(desired: Desired, observed: Cluster, partitions: PartitionsToPlace) -> Iterator[PartitionToPlace]:
@@ -116,8 +118,8 @@ def frozen_conflicts(rules: Mapping[str, TopicRules], broken: Iterable[BrokenRul
             told.add(rule.topic)
             protect = rule.declared.where("protect")
             message = (
-                f"{finding.topic_partition} may not move: protect names move{_at(protect)}, but {finding.detail}"
-                f"{_at(finding.at)}. Drop one of the two."
+                f"{finding.topic_partition} may not move: protect names move{in_brackets(protect)}, but "
+                f"{finding.detail}{in_brackets(finding.at)}. Drop one of the two."
             )
             yield Problem("KR302", message, protect, beside=_named(message, (protect, finding.at)))
 
@@ -130,13 +132,13 @@ def _explained(desired: Desired, observed: Cluster, partition: PartitionToPlace)
         at = declared.where("placement.assignment")
         causes = _wrong_fixed(partition, rules)
         told = "; ".join(cause.words for cause in causes)
-        return f"assignment names {_listed(partition.fixed)}{_at(at)}, but {told}. Change one of them.", at
+        return f"assignment names {_listed(partition.fixed)}{in_brackets(at)}, but {told}. Change one of them.", at
     at = declared.where("replicationFactor") if declared else None
     subsets = (chosen for size in range(len(rules) + 1) for chosen in combinations(rules, size))
     smallest = next((chosen for chosen in subsets if not _can_place(observed, partition, chosen)), ())
     causes = _only_needed(observed, partition, smallest)
     wanted = len(partition.fixed) + partition.need
-    factor = f"replicationFactor is {wanted}{_at(at)}" if at else f"it has {wanted} replicas"
+    factor = f"replicationFactor is {wanted}{in_brackets(at)}" if at else f"it has {wanted} replicas"
     words = ", ".join(cause.words for cause in causes) or f"only {len(observed.brokers)} brokers are registered"
     cures = "; or ".join(cause.cure for cause in causes) or "add brokers"
     lower = "Lower replicationFactor; or " if partition.rules.rack_replicas is None else ""
@@ -243,7 +245,7 @@ def _topic_rules(rules: TopicRules, declared: DesiredTopic) -> Iterator[_Rule]:
     only, but, racks = placement.brokers_only, placement.brokers_except, placement.racks_only
 
     def rule(path: str, words: str, cure: str) -> _Rule:
-        return _Rule(f"{path} {words}{_at(declared.where(f'placement.{path}'))}", cure)
+        return _Rule(f"{path} {words}{in_brackets(declared.where(f'placement.{path}'))}", cure)
 
     if only is not None:
         yield replace(rule("brokers.only", f"names {_sorted(only)}", "name more brokers"), bars=lambda b: b not in only)
@@ -263,10 +265,6 @@ def _topic_rules(rules: TopicRules, declared: DesiredTopic) -> Iterator[_Rule]:
 def _named(message: str, places: Iterable[Location | None]) -> tuple[Location, ...]:
     """Return which of these places the message names, sorted."""
     return tuple(sorted({place for place in places if place and f"({place})" in message}))
-
-
-def _at(place: Location | None) -> str:
-    return f" ({place})" if place else ""
 
 
 def _listed(broker_ids: Collection[int]) -> str:

@@ -6,6 +6,7 @@ speaks of topics and brokers. Partitions that follow the same rules are a class,
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -120,11 +121,8 @@ class PlacementTask:
 
     def counts(self, table: Ints, *, are_cells: bool = False) -> Ints:
         """Return how many replicas of a table [partitions, some] each broker has, or each topic on each broker."""
-        row, seat = np.nonzero(table >= 0)
-        place, brokers = table[row, seat], len(self.eligible.ids)
-        if are_cells:
-            return np.bincount(self.topic[row] * brokers + place, minlength=brokers * len(self.topics))
-        return np.bincount(place, minlength=brokers)
+        shape = (len(self.topics), len(self.eligible.ids))
+        return _counts(table, shape, self.topic).ravel() if are_cells else _counts(table, shape[1:])
 
     @property
     def most(self) -> Ints | None:
@@ -184,12 +182,9 @@ def _beside(unmoved: Unmoved, number: Mapping[str, int], eligible: EligibleBroke
 
 def _counts(columns: Ints, shape: tuple[int, ...], topic: Ints | None = None) -> Ints:
     """Return how often each broker is among these columns [rows, some]; with a topic for each row, topic by topic."""
-    count = np.zeros(shape, dtype=np.int64)
-    is_counted = columns >= 0 if topic is None else (columns >= 0) & (topic[:, None] >= 0)
-    row, place = np.nonzero(is_counted)
-    held = columns[row, place]
-    np.add.at(count, held if topic is None else (topic[row], held), 1)
-    return count
+    row, seat = np.nonzero(columns >= 0 if topic is None else (columns >= 0) & (topic[:, None] >= 0))
+    place = columns[row, seat] if topic is None else topic[row] * shape[-1] + columns[row, seat]
+    return np.bincount(place, minlength=prod(shape)).reshape(shape)
 
 
 def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> tuple[Ints, RuleClasses]:

@@ -146,13 +146,11 @@ def _bytes_behind(
     partition = cluster.partition(key)
     if partition is None or partition.leader is None:
         return None
-    sizes = [_size(key, partition, one, on_disk) for one in (partition.leader, broker)]
-    return None if sizes[0] is None else max(0, sizes[0] - (sizes[1] or 0))
-
-
-def _size(key: TopicPartition, partition: Partition, broker: int, on_disk: Mapping[Place, ReplicaOnDisk]) -> int | None:
-    told = on_disk.get((key, broker))
-    return told.size_bytes if told is not None else partition.size_on(broker)
+    leaders, own = (
+        on_disk[key, one].size_bytes if (key, one) in on_disk else partition.size_on(one)
+        for one in (partition.leader, broker)
+    )
+    return None if leaders is None else max(0, leaders - (own or 0))
 
 
 def _sum(amounts: Sequence[int | None]) -> int | None:

@@ -18,7 +18,9 @@ Flights = Mapping[TopicPartition, tuple[int, ...]]
 def findings(vitals: Vitals, known: Sequence[KnownRun]) -> Iterator[Finding]:
     """Yield what is in flight and wrong, or not ours; `known` are the runs known here, the latest first."""
     flights = {key: one.target_replicas for key, one in vitals.cluster.partitions() if one.is_reassigning}
-    owners = {key: _owner(key, target, known) for key, target in flights.items()}
+    owners = {
+        key: next((run for run in known if target in run.targets.get(key, ())), None) for key, target in flights.items()
+    }
     if vitals.locked_by is not None:
         text = f"the cluster is locked by {vitals.locked_by}: a run is going on"
         yield Finding("KR663", Severity.NOTE, text, "reconciler status --watch follows it")
@@ -30,10 +32,6 @@ def findings(vitals: Vitals, known: Sequence[KnownRun]) -> Iterator[Finding]:
             yield _left_by(run, ours)
         if run.unrestored and not (vitals.locked_by is not None and run.is_open):
             yield _unrestored(run)
-
-
-def _owner(key: TopicPartition, target: tuple[int, ...], known: Sequence[KnownRun]) -> KnownRun | None:
-    return next((run for run in known if target in run.targets.get(key, ())), None)
 
 
 def _foreign(flights: Flights) -> Iterator[Finding]:

@@ -142,16 +142,13 @@ def _again(
 def _start(whole: PlacementTask, task: LoadTask, balance: Balance) -> Start:
     """Return the best placement by counts alone, and its prices: topics ask for much, to which loads add little."""
     sets = place_replicas(whole, Balance(replicas=balance.replicas, topics=balance.topics))
-    members = np.zeros((len(whole.partitions), task.brokers), dtype=np.bool_)
-    row, seat = np.nonzero(sets.held >= 0)
-    members[row, sets.held[row, seat]] = True
     prices, ids = np.zeros(task.base.shape), task.eligible.ids
     level = next((each for each in sets.proof.levels if each.objective == "bytes"), None)
     if level is not None:
         prices[REPLICAS] = [level.prices.get(one, 0) for one in ids]
         for place, topic in enumerate(task.topics):
             prices[TOPICS + place] = [level.topic_prices.get(topic, {}).get(one, 0) for one in ids]
-    return Start(members[whole.need > 0] | task.forced, prices, _finer(task))
+    return Start(whole.mask(sets.held)[whole.need > 0] | task.forced, prices, _finer(task))
 
 
 def _placed(task: LoadTask, bands: Bands, start: Start | None = None) -> tuple[Placement, Ints, int]:
