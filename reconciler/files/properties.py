@@ -91,7 +91,10 @@ def _resolved(key: str, value: str, origin: _Origin, environ: Mapping[str, str],
             problems.append(Problem(OUTSIDE, f"{origin.name}: {secret_outside(key, name)}"))
             return ""
         try:
-            return environ[name] if source == "env" else _file_text(origin.folder / name)
+            if source == "env":
+                return environ[name]
+            # Without the newline that editors put at a file's end.
+            return file_bytes(origin.folder / name, MAX_SECRET_BYTES).decode().rstrip("\r\n")
         except KeyError:
             problems.append(Problem("KR130", f"{origin.name}: {shown} wants the variable {name}, which is not set"))
         except (OSError, ValueError) as error:
@@ -103,11 +106,6 @@ def _resolved(key: str, value: str, origin: _Origin, environ: Mapping[str, str],
     if has_strange_reference(value):
         problems.append(Problem("KR130", f"{origin.name}: {shown} {STRANGE}"))
     return _REFERENCE.sub(secret, value)
-
-
-def _file_text(path: Path) -> str:
-    """Return a secret: a file's text without the newline that editors put at its end."""
-    return file_bytes(path, MAX_SECRET_BYTES).decode().rstrip("\r\n")
 
 
 def _parsed(path: Path) -> dict[str, str]:
@@ -123,7 +121,8 @@ def _parsed(path: Path) -> dict[str, str]:
         raise invalid(WRONG, f"{path}: the client properties cannot be read: {reason}") from None
     entries: dict[str, str] = {}
     for number, line in _logical_lines(text):
-        key, value = _split(line)
+        found = _ENTRY.match(line)
+        key, value = map(_unescaped, found.groups() if found else (line, ""))
         if not _SEPARATED.search(line):
             wrong = "this line is no property: write its name, = and its value"
         elif _BAD_CODE.search(line):
@@ -152,12 +151,6 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             joined = ""
     if joined:
         yield begun, joined
-
-
-def _split(line: str) -> tuple[str, str]:
-    found = _ENTRY.match(line)
-    key, value = found.groups() if found else (line, "")
-    return _unescaped(key), _unescaped(value)
 
 
 def _unescaped(text: str) -> str:
