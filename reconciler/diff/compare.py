@@ -100,9 +100,8 @@ def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
     for broker in desired.cluster.brokers.values():
         is_registered = broker.id in observed.brokers
         if not is_registered and broker.state not in {BrokerState.ABSENT, BrokerState.DRAINING}:
-            yield _drift(
-                MISSING_BROKER, f"broker {broker.id} is declared, but it is not registered in the cluster", broker.at
-            )
+            message = f"broker {broker.id} is declared, but it is not registered in the cluster"
+            yield _drift(MISSING_BROKER, message, broker.at)
         if is_registered and broker.state is BrokerState.ABSENT:
             yield _drift(BROKER_LEFT, f"broker {broker.id} is declared absent, but it is still registered", broker.at)
 
@@ -169,9 +168,8 @@ def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicCh
     if topic.is_internal:
         return Problem("KR243", f"topic {topic.name} is internal: a plan never deletes it", at)
     if Protection.DELETE in declared.protect:
-        return Problem(
-            "KR246", f"topic {topic.name} is to be absent, but protect names delete: drop one of the two", at
-        )
+        message = f"topic {topic.name} is to be absent, but protect names delete: drop one of the two"
+        return Problem("KR246", message, at)
     if not desired.cluster.topics.is_delete_allowed:
         return _drift(TOPIC_LEFT, f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
     return DeleteTopic(topic.name, topic.topic_id, at, is_declared=True)

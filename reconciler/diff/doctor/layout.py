@@ -28,15 +28,12 @@ def _single(cluster: Cluster) -> Iterator[Finding]:
     keys = tuple(key for key, partition in cluster.partitions() if len(partition.target_replicas) == 1)
     if keys and len(cluster.brokers) > 1:
         names = _topics(keys)
-        yield Finding(
-            "KR643",
-            Severity.WARNING,
+        what = (
             f"{counted(len(names), 'topic')} with one replica alone: {few(names)}; it is offline while its broker is "
-            "down, and lost with its disk",
-            "declare replicationFactor 3, and plan",
-            topics=names,
-            partitions=keys,
+            "down, and lost with its disk"
         )
+        advice = "declare replicationFactor 3, and plan"
+        yield Finding("KR643", Severity.WARNING, what, advice, topics=names, partitions=keys)
 
 
 def _unspread(cluster: Cluster) -> Iterator[Finding]:
@@ -50,15 +47,12 @@ def _unspread(cluster: Cluster) -> Iterator[Finding]:
     )
     if keys:
         names = _topics(keys)
-        yield Finding(
-            "KR644",
-            Severity.WARNING,
+        what = (
             f"{counted(len(names), 'topic')} not spread over racks: {counted(len(keys), 'partition')} in fewer of the "
-            f"{most} racks than could be: {few(keys)}",
-            "declare placement.racks.spread, and plan",
-            topics=names,
-            partitions=keys,
+            f"{most} racks than could be: {few(keys)}"
         )
+        advice = "declare placement.racks.spread, and plan"
+        yield Finding("KR644", Severity.WARNING, what, advice, topics=names, partitions=keys)
 
 
 def _uneven_racks(cluster: Cluster) -> Iterator[Finding]:
@@ -75,12 +69,11 @@ def _uneven_racks(cluster: Cluster) -> Iterator[Finding]:
             f"{rack} {counted(brokers[rack], 'broker')}, {counted(replicas[rack], 'replica')}"
             for rack in sorted(brokers)
         )
-        yield Finding(
-            "KR658",
-            Severity.NOTE,
-            f"racks are uneven: {'; '.join(told)}",
-            "add brokers to a small rack: spread partitions give each rack as many replicas, which its brokers share",
+        what = f"racks are uneven: {'; '.join(told)}"
+        advice = (
+            "add brokers to a small rack: spread partitions give each rack as many replicas, which its brokers share"
         )
+        yield Finding("KR658", Severity.NOTE, what, advice)
 
 
 def _led_by_another(cluster: Cluster) -> Iterator[Finding]:
@@ -92,14 +85,9 @@ def _led_by_another(cluster: Cluster) -> Iterator[Finding]:
         if partition.leader is not None and not partition.is_reassigning and waiting_leader(partition) is not None
     )
     if keys:
-        yield Finding(
-            "KR645",
-            Severity.WARNING,
-            f"{counted(len(keys), 'partition')} not led by the preferred leader, which is in sync: {few(keys)}",
-            "plan: it elects preferred leaders in declared topics, unless elections is off",
-            topics=_topics(keys),
-            partitions=keys,
-        )
+        what = f"{counted(len(keys), 'partition')} not led by the preferred leader, which is in sync: {few(keys)}"
+        advice = "plan: it elects preferred leaders in declared topics, unless elections is off"
+        yield Finding("KR645", Severity.WARNING, what, advice, topics=_topics(keys), partitions=keys)
 
 
 def _unsafe(cluster: Cluster, blocking: Mapping[int, tuple[TopicPartition, ...]]) -> Iterator[Finding]:
@@ -107,16 +95,12 @@ def _unsafe(cluster: Cluster, blocking: Mapping[int, tuple[TopicPartition, ...]]
     alive = tuple(broker for broker in blocking if cluster.is_alive(broker))
     if alive:
         keys = tuple(sorted({key for broker in alive for key in blocking[broker]}))
-        yield Finding(
-            "KR659",
-            Severity.WARNING,
+        what = (
             f"{labelled('broker', alive)} not safe to stop: {counted(len(keys), 'partition')} would go under min ISR, "
-            f"or offline: {few(keys)}",
-            "before a restart get replicas in sync, raise replicationFactor, or lower min.insync.replicas",
-            brokers=alive,
-            topics=_topics(keys),
-            partitions=keys,
+            f"or offline: {few(keys)}"
         )
+        advice = "before a restart get replicas in sync, raise replicationFactor, or lower min.insync.replicas"
+        yield Finding("KR659", Severity.WARNING, what, advice, brokers=alive, topics=_topics(keys), partitions=keys)
 
 
 def _topics(keys: Iterable[TopicPartition]) -> tuple[str, ...]:

@@ -35,13 +35,9 @@ def _offline(vitals: Vitals) -> Iterator[Finding]:
             override = cluster.topics[key.topic].configs.get(UNCLEAN_ELECTION)
             alike[_orphans(partition, is_unclean=is_unclean if override is None else override == "true")].append(key)
     for orphans, keys in sorted(alike.items()):
+        what = f"{counted(len(keys), 'partition')} offline, without a leader: {few(keys)}"
         yield Finding(
-            "KR640",
-            Severity.ERROR,
-            f"{counted(len(keys), 'partition')} offline, without a leader: {few(keys)}",
-            _next(orphans, cluster),
-            brokers=orphans.brokers,
-            partitions=tuple(keys),
+            "KR640", Severity.ERROR, what, _next(orphans, cluster), brokers=orphans.brokers, partitions=tuple(keys)
         )
 
 
@@ -96,14 +92,9 @@ def _under_min_isr(vitals: Vitals) -> Iterator[Finding]:
                 by_missing[_missing(partition)].append(TopicPartition(name, partition.partition))
     for missing, keys in sorted(by_missing.items()):
         because = f"{labelled('broker', missing)} not in sync" if missing else "too few replicas"
-        yield Finding(
-            "KR641",
-            Severity.ERROR,
-            f"{counted(len(keys), 'partition')} under min ISR ({because}), closed to acks=all: {few(keys)}",
-            f"get {labelled('broker', missing)} in sync again" if missing else "raise replicationFactor",
-            brokers=missing,
-            partitions=tuple(keys),
-        )
+        what = f"{counted(len(keys), 'partition')} under min ISR ({because}), closed to acks=all: {few(keys)}"
+        advice = f"get {labelled('broker', missing)} in sync again" if missing else "raise replicationFactor"
+        yield Finding("KR641", Severity.ERROR, what, advice, brokers=missing, partitions=tuple(keys))
 
 
 def _missing(partition: Partition) -> tuple[int, ...]:

@@ -37,13 +37,9 @@ def findings(vitals: Vitals, known: Sequence[KnownRun]) -> Iterator[Finding]:
 def _foreign(flights: Flights) -> Iterator[Finding]:
     if flights:
         told = [f"{key} to {list(target)}" for key, target in sorted(flights.items())]
-        yield Finding(
-            "KR660",
-            Severity.WARNING,
-            f"{counted(len(flights), 'reassignment')} in flight that no plan known here asked for: {few(told)}",
-            "let it end, or see who started it: apply never touches it, and refuses a plan that moves the same",
-            partitions=tuple(sorted(flights)),
-        )
+        what = f"{counted(len(flights), 'reassignment')} in flight that no plan known here asked for: {few(told)}"
+        advice = "let it end, or see who started it: apply never touches it, and refuses a plan that moves the same"
+        yield Finding("KR660", Severity.WARNING, what, advice, partitions=tuple(sorted(flights)))
 
 
 def _endless(vitals: Vitals, flights: Flights) -> Iterator[Finding]:
@@ -53,39 +49,28 @@ def _endless(vitals: Vitals, flights: Flights) -> Iterator[Finding]:
             if not vitals.cluster.is_alive(broker):
                 waiting.setdefault(broker, []).append(key)
     for broker, keys in sorted(waiting.items()):
-        yield Finding(
-            "KR661",
-            Severity.ERROR,
-            f"{counted(len(keys), 'reassignment')} cannot end: broker {broker} is not alive: {few(keys)}",
-            "start the broker, or take them back: reconciler cancel, or kafka-reassign-partitions --cancel",
-            brokers=(broker,),
-            partitions=tuple(keys),
-        )
+        what = f"{counted(len(keys), 'reassignment')} cannot end: broker {broker} is not alive: {few(keys)}"
+        advice = "start the broker, or take them back: reconciler cancel, or kafka-reassign-partitions --cancel"
+        yield Finding("KR661", Severity.ERROR, what, advice, brokers=(broker,), partitions=tuple(keys))
 
 
 def _left_by(run: KnownRun, ours: tuple[TopicPartition, ...]) -> Finding:
     moving = f"; {counted(len(ours), 'move')} in flight: {few(ours)}" if ours else ""
     by = f", started by {run.by}" if run.by else ""
     open_since = f"has not told its end (it began {run.began}{by})"
-    what = open_since if run.is_open else "has ended, but not all of its moves"
-    return Finding(
-        "KR662",
-        Severity.WARNING,
-        f"the run of plan {run.plan_id} {what}: it crashed, or goes on elsewhere{moving}",
-        "if it does not go on: apply the plan again to finish it, or reconciler cancel to take it back",
-        partitions=ours,
-    )
+    state = open_since if run.is_open else "has ended, but not all of its moves"
+    what = f"the run of plan {run.plan_id} {state}: it crashed, or goes on elsewhere{moving}"
+    advice = "if it does not go on: apply the plan again to finish it, or reconciler cancel to take it back"
+    return Finding("KR662", Severity.WARNING, what, advice, partitions=ours)
 
 
 def _unrestored(run: KnownRun) -> Finding:
-    return Finding(
-        "KR673",
-        Severity.WARNING,
+    what = (
         f"{labelled('broker', run.unrestored)} may keep a throttle rate of the run of plan {run.plan_id}, and cannot "
-        "be asked",
-        "start it; then status, the next apply, or doctor --fix throttles takes the rate off",
-        brokers=run.unrestored,
+        "be asked"
     )
+    advice = "start it; then status, the next apply, or doctor --fix throttles takes the rate off"
+    return Finding("KR673", Severity.WARNING, what, advice, brokers=run.unrestored)
 
 
 def found_throttles(vitals: Vitals, known: Sequence[KnownRun]) -> tuple[FoundThrottle, ...]:
@@ -125,15 +110,13 @@ def of_throttles(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iter
     """Yield what is left over, of ours and of others; `is_moving`: some reassignment is in flight, and may need it."""
     for plan_id in sorted({one.plan_id for one in throttles if one.whose is Whose.LEFTOVER and one.plan_id}):
         left = [one for one in throttles if one.whose is Whose.LEFTOVER and one.plan_id == plan_id]
-        yield _about(
-            left,
-            "KR670",
-            Severity.WARNING,
-            f"{counted(len(left), 'throttle')} left by the run of plan {plan_id}: {few(_names(left))}; {_harm(left)}",
+        what = f"{counted(len(left), 'throttle')} left by the run of plan {plan_id}: {few(_names(left))}; {_harm(left)}"
+        advice = (
             "apply its plan again, or reconciler cancel: both take them off"
             if is_moving
-            else "reconciler doctor --fix throttles",
+            else "reconciler doctor --fix throttles"
         )
+        yield _about(left, "KR670", Severity.WARNING, what, advice)
     others = [one for one in throttles if one.whose is Whose.OTHER and not is_moving]
     lists = [one for one in others if isinstance(one.owner, str) and one.value]
     rates = [one for one in others if isinstance(one.owner, int)]
@@ -148,14 +131,12 @@ def of_throttles(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iter
             "doctor never touches it",
         )
     if rates:
-        yield _about(
-            rates,
-            "KR672",
-            Severity.NOTE,
+        what = (
             f"{counted(len(rates), 'throttle rate')} that no run known here set, while nothing moves: "
-            f"{few(_names(rates))}; a rate alone holds nothing back",
-            "leave it if it is wanted for the next move; doctor never touches it",
+            f"{few(_names(rates))}; a rate alone holds nothing back"
         )
+        advice = "leave it if it is wanted for the next move; doctor never touches it"
+        yield _about(rates, "KR672", Severity.NOTE, what, advice)
 
 
 def _about(throttles: Sequence[FoundThrottle], code: str, severity: Severity, message: str, following: str) -> Finding:
