@@ -420,15 +420,11 @@ def _with_forced(sets: ReplicaSets, partitions: PartitionsToPlace) -> Proof:
     copied = sum(count * (partition.size or 0) for count, partition in zip(copies, assigned, strict=True))
     forced = {"bytes": copied, "replicas": sum(copies)}
     proof, more = sets.proof, forced[sets.proof.objective]
-    levels = tuple(
-        replace(
-            level,
-            value=level.value + forced.get(level.objective, 0),
-            lower_bound=level.lower_bound + forced.get(level.objective, 0),
-        )
-        for level in proof.levels
-    )
-    return replace(proof, value=proof.value + more, lower_bound=proof.lower_bound + more, levels=levels)
+    levels = []
+    for level in proof.levels:
+        extra = forced.get(level.objective, 0)
+        levels.append(replace(level, value=level.value + extra, lower_bound=level.lower_bound + extra))
+    return replace(proof, value=proof.value + more, lower_bound=proof.lower_bound + more, levels=tuple(levels))
 
 
 def _size_warnings(partitions: PartitionsToPlace) -> Iterator[Problem]:

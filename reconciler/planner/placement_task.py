@@ -195,18 +195,10 @@ def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> t
     shape, racked = (len(first), len(eligible.ids)), (len(first), len(eligible.racks))
     allowed = np.array([choice[0] for choice in choices], dtype=np.bool_).reshape(shape)
     low, high = (np.array([choice[part] for choice in choices], dtype=np.int64).reshape(racked) for part in (1, 2))
-    rows = Rows(
-        need=np.array([partition.need for partition in first], dtype=np.int64),
-        allowed=allowed,
-        low=low,
-        high=np.minimum(high, room(allowed, eligible.rack, len(eligible.racks))),
-        rack=eligible.rack,
-        topic=np.zeros(len(first), dtype=np.int64),
-    )
-    freely, at_need = (
-        np.array([eligible.mask(who) for who in each], dtype=np.bool_).reshape(shape)
-        for each in ([one.rules.leadable for one in first], [one.rules.leadable_at_need for one in first])
-    )
+    need = np.array([partition.need for partition in first], dtype=np.int64)
+    rows = Rows.within(need, allowed, low, high, rack=eligible.rack)
+    freely = np.array([eligible.mask(one.rules.leadable) for one in first], dtype=np.bool_).reshape(shape)
+    at_need = np.array([eligible.mask(one.rules.leadable_at_need) for one in first], dtype=np.bool_).reshape(shape)
     return rule_class, RuleClasses(rows, freely, at_need)
 
 
@@ -218,13 +210,8 @@ def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[
     allowed = eligible.mask(may_hold)
     fixed_racks = [rules.rack_of.get(replica, NO_RACK) for replica in fixed]
     limits = rules.rack_limits(len(fixed) + partition.need, partition.replicas)
-    low, high = (
-        np.array(
-            [max(0, limits.get(name, (0, 0))[side] - fixed_racks.count(name)) for name in eligible.racks],
-            dtype=np.int64,
-        )
-        for side in (0, 1)
-    )
+    beside = [np.array(limits.get(name, (0, 0))) - fixed_racks.count(name) for name in eligible.racks]
+    low, high = np.maximum(np.array(beside, dtype=np.int64).reshape(-1, 2), 0).T
     if fixed:
         places = room(allowed[None], eligible.rack, len(eligible.racks))[0]
         # What stays of an undeclared topic may break the racks' limits already; then they bind nothing beside it.

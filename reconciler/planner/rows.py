@@ -34,6 +34,12 @@ class Rows:
     rack: Ints
     topic: Ints
 
+    @classmethod
+    def within(cls, need: Ints, allowed: Bools, low: Ints, high: Ints, *, rack: Ints) -> "Rows":
+        """Return classes of no topic; a rack takes no more than its allowed brokers."""
+        high = np.minimum(high, room(allowed, rack, low.shape[1]))
+        return cls(need, allowed, low, high, rack, np.zeros_like(need))
+
     @property
     def brokers(self) -> int:
         """How many brokers there are."""
@@ -110,11 +116,6 @@ class Placed:
         order = order[units[order] > 0]
         return cls(row[order], broker[order], units[order])
 
-    def counts(self, places: int, of_topic: Ints | None = None, brokers: int = 0) -> Ints:
-        """Return how many replicas each broker gets; given the topic of each row, each broker of each topic."""
-        place = self.broker if of_topic is None else of_topic[self.row] * brokers + self.broker
-        return np.bincount(place, weights=self.units, minlength=places).astype(np.int64)
-
     def table(self, rows: int, width: int) -> Ints:
         """Return the brokers of each row [rows, width] of one partition, -1 beyond the last."""
         table = np.full((rows, width), -1, dtype=np.int64, order="F")
@@ -179,8 +180,9 @@ class Choices:
 
     def counts(self, demand: Demand, placed: Placed) -> Ints:
         """Return how many replicas are placed in each place."""
-        of_topic = demand.rules.topic[demand.rule] if self.has_cells else None
-        return placed.counts(self.places, of_topic, demand.rules.brokers)
+        topic = demand.rules.topic[demand.rule]
+        place = topic[placed.row] * demand.rules.brokers + placed.broker if self.has_cells else placed.broker
+        return np.bincount(place, weights=placed.units, minlength=self.places).astype(np.int64)
 
     def without(self, count: Ints) -> "Choices":
         """Return the bounds of counts beside so many replicas [places]."""

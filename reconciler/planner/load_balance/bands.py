@@ -222,14 +222,8 @@ def _like_peers(task: LoadTask, counts: Ints) -> tuple[Ints, Ints]:
 def _even_counts(task: LoadTask, targets: CountTargets) -> Ints:
     """Return [brokers] the replica counts with the least sum of count^2 / capacity that the rules allow."""
     first, of_row = alike([task.need, *task.low.T, *task.high.T, *task.allowed.T.astype(np.int64)])
-    allowed = task.allowed[first]
-    rules = Rows(
-        need=task.need[first],
-        allowed=allowed,
-        low=task.low[first],
-        high=np.minimum(task.high[first], task.by_rack(allowed)),
-        rack=task.eligible.rack,
-        topic=np.zeros_like(first),
+    rules = Rows.within(
+        task.need[first], task.allowed[first], task.low[first], task.high[first], rack=task.eligible.rack
     )
     most = None if task.eligible.most is None else np.maximum(task.eligible.most - targets.base, 0)
     standing = evened_by_class(rules, np.bincount(of_row), targets, most)

@@ -79,15 +79,12 @@ def place_log_dirs(
     if planning.refused:
         raise PlacementInfeasible(planning.refused)
     asked = planning.asked
-    return DirsPlaced(
-        tuple(
-            replace(move, log_dirs=asked[move.topic_partition]) if move.topic_partition in asked else move
-            for move in moves
-        ),
-        tuple(sorted(planning.dir_moves, key=lambda one: (one.broker, one.topic_partition))),
-        planning.least,
-        (*unknown, *_outside(planning.outside, desired)),
+    placed = (
+        replace(move, log_dirs=asked[move.topic_partition]) if move.topic_partition in asked else move for move in moves
     )
+    dir_moves = sorted(planning.dir_moves, key=lambda one: (one.broker, one.topic_partition))
+    warnings = *unknown, *_outside(planning.outside, desired)
+    return DirsPlaced(tuple(placed), tuple(dir_moves), planning.least, warnings)
 
 
 @dataclass(slots=True)

@@ -39,11 +39,9 @@ class Roomy:
     def told(self, desired: DesiredCluster) -> Iterator[Problem]:
         """Yield what disks ask for beside what counts would."""
         at, balance = desired.limits.at.get("diskUse"), desired.balance
-        found = (
-            "all placements were searched"
-            if self.is_exact
-            else "not all placements were searched, only those that matter to full disks"
-        )
+        found = "all placements were searched"
+        if not self.is_exact:
+            found = f"not {found}, only those that matter to full disks"
         if self.sets is None:
             if self.is_exact:
                 message = f"no placement that keeps the rules keeps limits.diskUse: {found}"

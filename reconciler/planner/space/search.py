@@ -42,11 +42,8 @@ class Search:
         self._rows, self._free = np.flatnonzero(free.any(axis=1)), free
         self._model = cp_model.CpModel()
         self._now = marked(table[face.number], free.shape[1])
-        self._takes = {
-            (row, column): self._model.new_bool_var("")
-            for row in self._rows.tolist()
-            for column in np.flatnonzero(free[row]).tolist()
-        }
+        pairs = zip(*(each.tolist() for each in np.nonzero(free)), strict=True)
+        self._takes = {(row, column): self._model.new_bool_var("") for row, column in pairs}
         self._filled: list[tuple[cp_model.LinearExprT, int]] = []
         self._keep_rules()
         self._keep_counts()
