@@ -81,12 +81,9 @@ def _twins(created: Sequence[str], others: Sequence[str], *, is_letters_only: bo
     plain = [(name, _plain(name)) for name in sorted(created)[: max(1, MOST_PAIRS // len(others))]]
     found = {}
     for other in sorted(others):
-        pairs = [(name, text, _plain(other)) for name, text in plain]
-        alike = [
-            (-_share(text, mine), name)
-            for name, text, mine in pairs
-            if _is_alike(text, mine, is_letters_only=is_letters_only)
-        ]
+        mine = _plain(other)
+        alike_names = [(name, text) for name, text in plain if _is_alike(text, mine, is_letters_only=is_letters_only)]
+        alike = [(-_share(text, mine), name) for name, text in alike_names]
         if alike:
             found[other] = min(alike)[1]
     return found

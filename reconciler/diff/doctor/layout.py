@@ -77,13 +77,9 @@ def _uneven_racks(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _led_by_another(cluster: Cluster) -> Iterator[Finding]:
-    keys = tuple(
-        TopicPartition(topic.name, partition.partition)
-        for topic in cluster.topics.values()
-        if not topic.is_internal
-        for partition in topic.partitions
-        if partition.leader is not None and not partition.is_reassigning and waiting_leader(partition) is not None
-    )
+    led = ((key, one) for key, one in cluster.partitions() if one.leader is not None and not one.is_reassigning)
+    waiting = (key for key, one in led if waiting_leader(one) is not None)
+    keys = tuple(key for key in waiting if not cluster.topics[key.topic].is_internal)
     if keys:
         what = f"{counted(len(keys), 'partition')} not led by the preferred leader, which is in sync: {few(keys)}"
         advice = "plan: it elects preferred leaders in declared topics, unless elections is off"

@@ -80,21 +80,14 @@ def found_throttles(vitals: Vitals, known: Sequence[KnownRun]) -> tuple[FoundThr
     dirs, and the rate of theirs harms nothing.
     """
     cluster = vitals.cluster
-    of_brokers = [
-        _found(broker.id, key, broker.configs[key], known, vitals)
-        for broker in cluster.brokers.values()
-        for key in BROKER_LEASES
-        if key in broker.configs
+    owners: list[tuple[int | str, Sequence[str], Mapping[str, str]]] = [
+        *((broker.id, BROKER_LEASES, broker.configs) for broker in cluster.brokers.values()),
+        *((topic.name, TOPIC_THROTTLES, topic.configs) for topic in cluster.topics.values()),
     ]
+    set_there = ((owner, key, configs[key]) for owner, keys, configs in owners for key in keys if key in configs)
+    found = [_found(*each, known, vitals) for each in set_there]
     ours_alone = {CORDONED_LOG_DIRS, ALTER_LOG_DIRS_RATE}
-    of_brokers = [one for one in of_brokers if one.key not in ours_alone or one.whose is not Whose.OTHER]
-    of_topics = [
-        _found(topic.name, key, topic.configs[key], known, vitals)
-        for topic in cluster.topics.values()
-        for key in TOPIC_THROTTLES
-        if key in topic.configs
-    ]
-    return (*of_brokers, *of_topics)
+    return tuple(one for one in found if one.key not in ours_alone or one.whose is not Whose.OTHER)
 
 
 def _found(owner: int | str, key: str, value: str, known: Sequence[KnownRun], vitals: Vitals) -> FoundThrottle:
