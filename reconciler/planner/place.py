@@ -319,13 +319,11 @@ def _carried(
 
 
 def _absent_but_there(desired: Desired, observed: Cluster) -> Iterator[Problem]:
-    absent = sorted(broker.id for broker in desired.cluster.brokers.values() if broker.state is BrokerState.ABSENT)
-    held = {broker_id: int((table_of(observed).target == broker_id).sum()) for broker_id in absent}
-    for broker_id, count in held.items():
+    for id_, broker in sorted(desired.cluster.brokers.items()):
+        count = int((table_of(observed).target == id_).sum()) if broker.state is BrokerState.ABSENT else 0
         if count:
-            at = desired.cluster.broker(broker_id).at
-            message = f"broker {broker_id} is declared absent, but it holds {count} replicas: declare it draining first"
-            yield Problem("KR303", message, at)
+            message = f"broker {id_} is declared absent, but it holds {count} replicas: declare it draining first"
+            yield Problem("KR303", message, broker.at)
 
 
 def _with_fixed(task: PlacementTask, held: Ints) -> Ints:
@@ -439,10 +437,9 @@ def _size_warnings(partitions: PartitionsToPlace) -> Iterator[Problem]:
 
 
 def _reassigning_warnings(observed: Cluster) -> Iterator[Problem]:
-    table = table_of(observed)
-    moving = table.reassigning
+    moving = table_of(observed).reassigning
     if moving:
-        first = table.key(moving[0])
+        first = table_of(observed).key(moving[0])
         count = f"{first} is" if len(moving) == 1 else f"{len(moving)} partitions ({first} and others) are"
         message = f"{count} being reassigned now: the plan takes the target of each as reached"
         yield Problem("KR802", message, None, Severity.WARNING)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.diff.doctor import brokers, layout, partitions, rights, runs
+from reconciler.diff.doctor import brokers, partitions, rights, runs
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Finding, KnownRun
 from reconciler.model.in_sync import blocking_partitions, brokers_min_isr
@@ -40,8 +40,7 @@ def diagnose(
         *_of_features(vitals.features),
         *rights.findings(needed or ()),
         *brokers.findings(vitals),
-        *partitions.findings(vitals),
-        *layout.findings(cluster, blocking),
+        *partitions.findings(vitals, blocking),
         *runs.findings(vitals, known),
         *runs.of_throttles(throttles, is_moving=is_moving),
     ]

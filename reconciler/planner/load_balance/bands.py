@@ -52,20 +52,13 @@ class Bands:
         low, high = self.low[:, brokers], self.high[:, brokers]
         return replace(self, low=low, high=high, share=self.share[:, brokers], cap=cap)
 
-    def margins(self, part: int) -> tuple[Ints, Ints]:
-        """Return one such part of each band's width, at its low and at its high end; a cap alone has no low end."""
-        margin = (self.high - self.low) // part
-        return (margin if self.cap is None else np.where(self.low > 0, margin, 0)), margin
-
     def narrowed(self, part: int) -> "Bands":
         """Return the bands of loads narrower by one such part of their width at each end; counts stay as they are."""
-        below, above = self.margins(part)
-        below[list(self.counts)], above[list(self.counts)] = 0, 0
-        return replace(self, low=self.low + below, high=self.high - above)
-
-    def as_wide_as(self, loads: Ints) -> "Bands":
-        """Return the bands, wider where these loads [measures, brokers] are outside."""
-        return replace(self, low=np.minimum(self.low, loads), high=np.maximum(self.high, loads))
+        margin = (self.high - self.low) // part
+        margin[list(self.counts)] = 0
+        # A cap alone has no low end.
+        below = margin if self.cap is None else np.where(self.low > 0, margin, 0)
+        return replace(self, low=self.low + below, high=self.high - margin)
 
     def excess(self, loads: Ints) -> Ints:
         """Return [measures, brokers] by how much loads are above (positive) or below (negative) what is asked for."""

@@ -80,7 +80,8 @@ def placed_with_loads(
         for _ in range(SAME_AGAIN):
             if not _again(end, unmoved, balance, load_of, caps):
                 break
-        bound, prices = _bound(task, bands.as_wide_as(end.loads), prices, shift)
+        low, high = np.minimum(bands.low, end.loads), np.maximum(bands.high, end.loads)
+        bound, prices = _bound(task, replace(bands, low=low, high=high), prices, shift)
         shift += _finer(task)
     budgeted = None
     if budget is not None:
@@ -224,9 +225,10 @@ def _in_one(
     relaxation.generated()
     prices, shift = relaxation.prices, relaxation.shift
     picked = cheapest(task, goal.costs(prices, shift))
-    members = np.where(task.stays[:, None], task.held, picked.members)
-    leader = np.where(task.stays, task.leader, picked.leader)
-    end = rounded(task, narrow, relaxation.dived(), (members, leader))
+    otherwise = Placement(
+        task, np.where(task.stays[:, None], task.held, picked.members), np.where(task.stays, task.leader, picked.leader)
+    )
+    end = rounded(otherwise, narrow, relaxation.dived())
     repair(end, narrow, goal, replicas=True, leaders=False)
     repair(end, wanted, goal, replicas=True, leaders=False)
     spare(end, wanted, goal)

@@ -32,12 +32,12 @@ PART = 1e-6
 """A part of a column that the simplex may leave by rounding: below it nothing, within it of 1 the whole, is taken."""
 
 
-def rounded(task: LoadTask, bands: Bands, solved: Solved, fallback: tuple[Bools, Ints]) -> Placement:
-    """Return whole placements: what is taken whole, then the largest first of the rest whatever keeps the bands best.
+def rounded(placement: Placement, bands: Bands, solved: Solved) -> Placement:
+    """Return the placement with what is taken whole, then the largest first of the rest whatever keeps the bands best.
 
-    `fallback` has the members and leaders of rows of which nothing was taken.
+    Rows of which nothing was taken stay.
     """
-    placement = Placement(task, *fallback)
+    task = placement.task
     parted: dict[int, list[Column]] = {}
     for number in np.flatnonzero(solved.taken > PART).tolist():
         column = solved.columns[number]

@@ -8,7 +8,7 @@ the bytes outside of the bands of `balance.logDirs` are least; the bytes copied 
 that comes from another broker has no home here, and costs nothing wherever it goes.
 
 With sizes that differ it is a knapsack for each log dir, so no flow, and no exact optimum for thousands of replicas.
-But a bound is simple, and close: what a log dir has above its band must leave it, what it lacks must come. `greedy`
+But a bound is simple, and close: what a log dir has above its band must leave it, what it lacks must come. A greedy way
 moves the largest replicas that are not more than is needed, and with a few hundred replicas mostly ends within a
 thousandth of that bound. Of few replicas all places are tried that could be better. In between CP-SAT looks on, for so
 much work as is the same on every machine. What stays between value and bound is told.
