@@ -53,11 +53,10 @@ def unknown_defaults(changes: Iterable[TopicChange], observed: Cluster) -> Itera
     keys = {(change.topic, key) for change in altered for key in _defaults_needed(change)}
     if keys:
         named = ", ".join(sorted({f"{TOPIC_CONFIGS[key].broker_key}" for _, key in keys}))
-        topics = sorted({topic for topic, _ in keys})
-        message = (
-            f"topic {named_some(topics, 1)}: what {named} is on the brokers is"
-            " not known, so Kafka's default counts: a snapshot of this version tells it"
+        unknown = (
+            f"topic {named_some(sorted({topic for topic, _ in keys}), 1)}: what {named} is on the brokers is not known"
         )
+        message = f"{unknown}, so Kafka's default counts: a snapshot of this version tells it"
         yield Problem("KR844", message, altered[0].at, Severity.WARNING)
 
 
@@ -136,7 +135,7 @@ def _config_effects(change: AlterConfigs, topic: Topic, observed: Cluster) -> tu
 def _defaults_needed(change: AlterConfigs) -> tuple[str, ...]:
     """Return the keys that may destroy, and of which the brokers' own setting counts before or after."""
     bare = {*change.delete, *(key for key in change.set if change.before.get(key) is None)}
-    return tuple(sorted(key for key in bare if key in TOPIC_CONFIGS and _may_destroy(TOPIC_CONFIGS[key])))
+    return tuple(key for key in bare if key in TOPIC_CONFIGS and _may_destroy(TOPIC_CONFIGS[key]))
 
 
 def _may_destroy(config: TopicConfig) -> bool:
@@ -180,7 +179,7 @@ def _class_of(key: str, config: TopicConfig, altered: _Altered) -> EffectClass:
     if config.newest.kind in NUMBERS:
         old, new = altered.old.number(key), altered.new.number(key)
         return config.smaller if new < old else config.larger if new > old else EffectClass.HARMLESS
-    old_text, new_text = altered.old.text(key).strip().lower(), altered.new.text(key).strip().lower()
+    old_text, new_text = (values.text(key).strip().lower() for values in (altered.old, altered.new))
     if old_text == new_text:
         return EffectClass.HARMLESS
     return {name.lower(): kind for name, kind in config.becomes.items()}.get(new_text, config.otherwise)
@@ -212,9 +211,9 @@ def _limit(key: str, values: TopicValues) -> str:
         return ""
     if _is_total(key, values):
         return "every record, within minutes of its writing" if key == RETENTION_MS else "every record"
-    return (
-        f"what is older than {_span(limit)}" if key == RETENTION_MS else f"the oldest above {int(limit)} B a partition"
-    )
+    if key == RETENTION_MS:
+        return f"what is older than {_span(limit)}"
+    return f"the oldest above {int(limit)} B a partition"
 
 
 def _is_total(key: str, values: TopicValues) -> bool:

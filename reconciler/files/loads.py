@@ -238,14 +238,16 @@ def _wrong_types(schema: Any, wanted: Sequence[str]) -> Iterator[str]:
     def is_number(kind: Any) -> bool:
         return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
 
+    of_name = {
+        "cluster": (is_text, "text"),
+        "topic": (is_text, "text"),
+        "partition": (types.is_integer, "whole numbers"),
+    }
     for name in ("cluster", *wanted):
         kind = schema.field(name).type
-        if name in {"cluster", "topic"} and not is_text(kind):
-            yield f"column {name} must be text, not {kind}"
-        elif name == "partition" and not types.is_integer(kind):
-            yield f"column {name} must be whole numbers, not {kind}"
-        elif name not in {"cluster", "topic"} and not is_number(kind):
-            yield f"column {name} must be numbers, not {kind}"
+        fits, what = of_name.get(name, (is_number, "numbers"))
+        if not fits(kind):
+            yield f"column {name} must be {what}, not {kind}"
 
 
 def _clusters(folder: str) -> str:

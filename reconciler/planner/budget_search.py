@@ -9,8 +9,9 @@ corners are close there. Where it does not, what is nearest to the prices is sea
 The search (CP-SAT) runs in one thread and stops after a count of its own steps, never by a clock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from ortools.sat.python import cp_model
@@ -172,24 +173,42 @@ class _Search:
         count = room.task.counts(self._others, are_cells=targets.is_cells) + targets.base
         there = room.task.counts(at_prices, are_cells=targets.is_cells) + targets.base
         entries = self._by_place(are_cells=targets.is_cells)
-        worth = _Worth.of(targets, room, int(there.sum()))
+        worth, price = _uneven(targets, int(there.sum())), room.solved.broker_price
+        if targets.is_cells:
+            price = np.resize(room.solved.price, len(count)) - np.resize(price, len(count))
         known = room.task.counts(self._best, are_cells=targets.is_cells) + targets.base
         rest = np.ones(len(count), dtype=np.bool_)
         rest[[*entries]] = False
-        parts: list[cp_model.LinearExprT] = [sum(worth.at(at, int(count[at])) for at in np.flatnonzero(rest).tolist())]
+        parts: list[cp_model.LinearExprT] = [sum(worth(at, int(count[at])) for at in np.flatnonzero(rest).tolist())]
         for at, some in entries.items():
-            low, high = int(count[at]), int(count[at]) + len(some)
+            uneven, low, high = partial(worth, at), int(count[at]), int(count[at]) + len(some)
             if not place:
-                low, high = worth.domain(at, int(there[at]), (low, high), room.slack)
+                low, high = self._domain(uneven, int(price[at]), int(there[at]), (low, high))
                 low, high = min(low, int(known[at])), max(high, int(known[at]))
             expression = self._sum(some) + int(count[at])
             self._between(expression, low, high, int(count[at]) + len(some))
-            value = model.new_int_var(0, max(worth.at(at, low), worth.at(at, high)), "")
+            value = model.new_int_var(0, max(uneven(low), uneven(high)), "")
             for units in range(low, max(high, low + 1)):
-                rise = worth.at(at, units + 1) - worth.at(at, units)
-                model.add(value >= worth.at(at, units) + rise * (expression - units))
+                rise = uneven(units + 1) - uneven(units)
+                model.add(value >= uneven(units) + rise * (expression - units))
             parts.append(value)
         return cp_model.LinearExpr.sum(parts)
+
+    def _domain(
+        self, uneven: Callable[[int], int], price: int, there: int, bounds: tuple[int, int]
+    ) -> tuple[int, int]:
+        """Return the counts within bounds at which no more than the slack is lost beside `there`, an optimum."""
+
+        def is_lost(count: int) -> bool:
+            more = self._room.weights[0] * (uneven(count) - uneven(there)) - price * (count - there)
+            return more > self._room.slack
+
+        low = high = min(max(there, bounds[0]), bounds[1])
+        while low > bounds[0] and not is_lost(low - 1):
+            low -= 1
+        while high < bounds[1] and not is_lost(high + 1):
+            high += 1
+        return low, high
 
     def _keep_counts(self) -> None:
         """Keep the bounds of counts that were decided before."""
@@ -208,44 +227,10 @@ class _Search:
         return {at: np.flatnonzero(place == at).tolist() for at in np.unique(place).tolist()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Worth:
-    """How uneven a count of one place is, and what is paid for it at the prices."""
-
-    low: list[int]
-    high: list[int]
-    weight: list[int] | None  # of the square; None: what is outside the band counts
-    price: list[int]
-    times: int
-
-    @classmethod
-    def of(cls, targets: CountTargets, room: Room, most: int) -> "_Worth":
-        """Return the worth of these targets; prices are those of the room."""
-        of_brokers = room.solved.broker_price
-        price = of_brokers
-        if targets.is_cells:
-            price = np.resize(room.solved.price, len(targets.base)) - np.resize(of_brokers, len(targets.base))
-        if targets.band is not None:
-            low, high = (limit.tolist() for limit in targets.band)
-            return cls(low, high, None, price.tolist(), room.weights[0])
-        return cls([], [], weights(targets.capacity, most).tolist(), price.tolist(), room.weights[0])
-
-    def at(self, place: int, count: int) -> int:
-        """Return how uneven it is."""
-        if self.weight is not None:
-            return count * count * int(self.weight[place])
-        return max(self.low[place] - count, 0) + max(count - self.high[place], 0)
-
-    def domain(self, place: int, there: int, bounds: tuple[int, int], slack: int) -> tuple[int, int]:
-        """Return the counts within bounds at which no more than the slack is lost beside `there`, an optimum."""
-
-        def lost(count: int) -> int:
-            of_balance = self.times * (self.at(place, count) - self.at(place, there))
-            return int(of_balance - self.price[place] * (count - there))
-
-        low = high = min(max(there, bounds[0]), bounds[1])
-        while low > bounds[0] and lost(low - 1) <= slack:
-            low -= 1
-        while high < bounds[1] and lost(high + 1) <= slack:
-            high += 1
-        return low, high
+def _uneven(targets: CountTargets, most: int) -> Callable[[int, int], int]:
+    """Return what tells how uneven a count of one place is."""
+    if targets.band is None:
+        weight = weights(targets.capacity, most).tolist()
+        return lambda place, count: count * count * int(weight[place])
+    low, high = (limit.tolist() for limit in targets.band)
+    return lambda place, count: int(max(low[place] - count, 0) + max(count - high[place], 0))

@@ -126,9 +126,8 @@ class Part:
             elif isinstance(value, YamlMap):
                 below.wrong(name, "must be a plain value, or a list of them")
             elif not is_writable(name, text := _config_text(value)):
-                below.wrong(
-                    name, "has a value that Kafka would not take: write a plain number, or a text without a unit"
-                )
+                message = "has a value that Kafka would not take: write a plain number, or a text without a unit"
+                below.wrong(name, message)
             else:
                 found[name] = text
                 if name not in TOPIC_CONFIGS:
