@@ -49,28 +49,22 @@ class Room:
     slack: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """The rows that may differ, by their number in the standing, and whom each may take."""
-
-    rows: Ints
-    may_take: Bools  # [rows, brokers]
-    must_take: Bools  # [rows, brokers]
-
-
 def searched(room: Room, best: Ints, at_prices: Ints, budget: int) -> Ints | None:
     """Return the best table [partitions, most] found within the budget; None where none is better than `best`.
 
     `at_prices` is the table of an optimum of the edge. What decides: the measures in their order, then the bytes.
     """
     choice = _choice(room, best, at_prices)
-    if not len(choice.rows):
+    if not len(choice[0]):
         return None
     return _Search(room, choice, best, at_prices, budget).run()
 
 
-def _choice(room: Room, best: Ints, at_prices: Ints) -> _Choice:
-    """Return the rows and brokers whose reduced costs leave them in question, the nearest to the prices where many."""
+def _choice(room: Room, best: Ints, at_prices: Ints) -> tuple[Ints, Bools, Bools]:
+    """Return the rows that may differ, and whom each may, and must, take [rows, brokers].
+
+    Their reduced costs leave them in question; where these are many, they are the nearest to the prices.
+    """
     demand, choices, number = room.standing.demand, room.standing.choices, room.standing.number
     cost = Cost(room.cost.other * room.weights[1], room.cost.at * room.weights[1]).take(number)
     goal = Goal.of(demand, choices, cost, flat_sinks(choices))
@@ -87,19 +81,19 @@ def _choice(room: Room, best: Ints, at_prices: Ints) -> _Choice:
     is_held = marked(held[near], shape[1]) | marked(best[number[near]], shape[1])
     may_take = (state >= 0) & (is_held | (weight - dearest[near][:, None] <= room.slack))
     fits = (np.cumsum(may_take.sum(axis=1)) <= MOST_CHOICES) | differs[near]
-    return _Choice(near[fits], may_take[fits], (state > 0)[fits])
+    return near[fits], may_take[fits], (state > 0)[fits]
 
 
 class _Search:
     """The rows in question as an integer program: 0 or 1 for each broker that a row may take."""
 
-    def __init__(self, room: Room, choice: _Choice, best: Ints, at_prices: Ints, budget: int) -> None:
-        self._room, self._choice, self._best = room, choice, best
+    def __init__(self, room: Room, choice: tuple[Ints, Bools, Bools], best: Ints, at_prices: Ints, budget: int) -> None:
+        self._room, self._best = room, best
+        self._rows, may_take, self._must_take = choice
         self._model = cp_model.CpModel()
-        row, broker = np.nonzero(choice.may_take)
-        self._row, self._broker = row, broker
-        self._takes = [self._model.new_bool_var("") for _ in range(len(row))]
-        self._number = room.standing.number[choice.rows]
+        self._row, self._broker = np.nonzero(may_take)
+        self._takes = [self._model.new_bool_var("") for _ in range(len(self._row))]
+        self._number = room.standing.number[self._rows]
         self._others = best.copy()
         self._others[self._number] = -1
         self._keep_rules()
@@ -110,7 +104,7 @@ class _Search:
 
     def run(self) -> Ints | None:
         """Return the best table, or None where none is better than the one that is known."""
-        held = marked(self._best[self._number], self._choice.may_take.shape[1])[self._row, self._broker]
+        held = marked(self._best[self._number], self._must_take.shape[1])[self._row, self._broker]
         values = [*map(int, held)]
         is_better = False
         for goal in (*self._measures, self._bytes):
@@ -134,11 +128,11 @@ class _Search:
         return table
 
     def _keep_rules(self) -> None:
-        standing, choice, model = self._room.standing, self._choice, self._model
-        bounds, rack = bounds_of(standing.demand, standing.choices, choice.rows), standing.demand.rules.rack
-        for entry in np.flatnonzero(choice.must_take[self._row, self._broker]).tolist():
+        standing, model = self._room.standing, self._model
+        bounds, rack = bounds_of(standing.demand, standing.choices, self._rows), standing.demand.rules.rack
+        for entry in np.flatnonzero(self._must_take[self._row, self._broker]).tolist():
             model.add(self._takes[entry] == 1)
-        for row in range(len(choice.rows)):
+        for row in range(len(self._rows)):
             entries = np.flatnonzero(self._row == row).tolist()
             model.add(self._sum(entries) == int(bounds.need[row]))
             racks = rack[self._broker[entries]]
@@ -194,9 +188,7 @@ class _Search:
             parts.append(value)
         return cp_model.LinearExpr.sum(parts)
 
-    def _domain(
-        self, uneven: Callable[[int], int], price: int, there: int, bounds: tuple[int, int]
-    ) -> tuple[int, int]:
+    def _domain(self, uneven: Callable[[int], int], price: int, there: int, bounds: tuple[int, int]) -> tuple[int, int]:
         """Return the counts within bounds at which no more than the slack is lost beside `there`, an optimum."""
 
         def is_lost(count: int) -> bool:

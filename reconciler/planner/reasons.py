@@ -145,8 +145,7 @@ def _may_swap(task: PlacementTask, number: Ints, source: int, destination: int) 
     allowed: Bools = rows.allowed[rule_class, destination] & (replicas != destination).all(axis=1)
     if rack[source] == rack[destination]:
         return allowed
-    for side, bound in ((source, 1), (destination, -1)):
-        count = ((replicas >= 0) & (rack[replicas] == rack[side])).sum(axis=1)
-        limit = rows.low[rule_class, rack[side]] if bound > 0 else rows.high[rule_class, rack[side]]
-        allowed &= (count > limit) if bound > 0 else (count < limit)
+    giving, taking = (((replicas >= 0) & (rack[replicas] == rack[side])).sum(axis=1) for side in (source, destination))
+    allowed &= giving > rows.low[rule_class, rack[source]]
+    allowed &= taking < rows.high[rule_class, rack[destination]]
     return allowed

@@ -184,6 +184,7 @@ def _joined(there: PartitionsToPlace, new: PartitionsToPlace) -> PartitionsToPla
     replicas = np.full((len(order), width), NONE, dtype=np.int64)
     replicas[: len(there), : there.replicas.shape[1]] = there.replicas
     moved = [*place.tolist()]
+    fixed = {**there.fixed, **{len(there) + row: ids for row, ids in new.fixed.items()}}
     return PartitionsToPlace(
         topics=(*names,),
         rules=tuple(rules[name] for name in names),
@@ -192,10 +193,7 @@ def _joined(there: PartitionsToPlace, new: PartitionsToPlace) -> PartitionsToPla
         replicas=replicas[order],
         need=np.concatenate([part.need for part in parts])[order],
         size=np.concatenate([part.size for part in parts])[order],
-        fixed={
-            moved[row]: ids
-            for row, ids in (*there.fixed.items(), *((len(there) + row, ids) for row, ids in new.fixed.items()))
-        },
+        fixed={moved[row]: ids for row, ids in fixed.items()},
         lagging={moved[row]: ids for row, ids in there.lagging.items()},
     )
 

@@ -1,7 +1,6 @@
 """Makes placements whole: rounds what the relaxation took in parts, then exchanges until the bands are kept."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -275,25 +274,22 @@ def trim(placement: Placement, bands: Bands, goal: Goal) -> None:
 
 def _trim_broker(placement: Placement, bands: Bands, goal: Goal, broker: int, least: int) -> bool:
     """Exchange the pair that saves most of what leaves this broker; false where none saves anything."""
-    best = min(_trades(placement, bands, goal, broker, least), key=lambda each: each.cost, default=None)
+    best = min(_trades(placement, bands, goal, broker, least), key=lambda each: each[0], default=None)
     if best is None:
         return False
-    placement.exchange(best.back, best.other, broker)
-    placement.exchange(best.instead, broker, best.other)
+    _, back, instead, other = best
+    placement.exchange(back, other, broker)
+    placement.exchange(instead, broker, other)
     return True
 
 
-class _Trade(NamedTuple):
-    """The row that comes back from the broker `other`, the row that goes there instead, and what that costs more."""
+def _trades(
+    placement: Placement, bands: Bands, goal: Goal, broker: int, least: int
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield, for each other broker of the rack, the trade that saves most of what the bands allow.
 
-    cost: int
-    back: int
-    instead: int
-    other: int
-
-
-def _trades(placement: Placement, bands: Bands, goal: Goal, broker: int, least: int) -> Iterator[_Trade]:
-    """Yield, for each other broker of the rack, the trade that saves most of what the bands allow."""
+    It is what that costs more, the row that comes back from the other broker, the one that goes there instead, and it.
+    """
     task = placement.task
     gone = task.held[:, broker] & ~placement.members[:, broker] & task.allowed[:, broker] & ~task.is_new
     there = task.held[:, broker] & placement.members[:, broker] & ~task.forced[:, broker]
@@ -308,4 +304,4 @@ def _trades(placement: Placement, bands: Bands, goal: Goal, broker: int, least: 
         useful = np.flatnonzero(pair_change(placement, bands, (broker, other), (instead, back)) <= 0)
         if len(useful):
             best = int(useful[cost[useful].argmin()])
-            yield _Trade(int(cost[best]), int(back[best]), int(instead[best]), other)
+            yield int(cost[best]), int(back[best]), int(instead[best]), other
