@@ -1,5 +1,6 @@
 """Defines a plan's stages: steps in order, each safe to stop after."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -74,6 +75,11 @@ class LogDirsStage:
 Stage = ReassignStage | LogDirsStage | ElectStage | TopicsStage
 CopyingStage = ReassignStage | LogDirsStage
 """The stages that copy data, and so take time and have a throttle."""
+
+
+def moves_of(stages: Iterable[Stage]) -> Iterator[Move]:
+    """Return the moves between brokers of these stages, in order."""
+    return (move for stage in stages if isinstance(stage, ReassignStage) for move in stage.moves)
 
 
 def elections_of(stage: Stage) -> tuple[Election, ...]:

@@ -23,17 +23,11 @@ def dir_stages(sets: Iterable[Sequence[DirMove]], policy: MovePolicy) -> Iterato
 
 def _seconds(moves: Sequence[DirMove], policy: MovePolicy) -> int:
     """Return how long the busiest broker copies: each has the rate of the throttle for itself."""
-    copied: Counter[int] = Counter()
+    copied, counts = Counter[int](), Counter(move.broker for move in moves)
     for move in moves:
         copied[move.broker] += move.bytes
-    counts = Counter(move.broker for move in moves)
-    return max(
-        max(
-            seconds(copied[id_], policy.throttle_bytes_per_second),
-            SECONDS_A_COPY * -(-counts[id_] // policy.per_broker),
-        )
-        for id_ in counts
-    )
+    copying = seconds(max(copied.values()), policy.throttle_bytes_per_second)
+    return max(copying, SECONDS_A_COPY * -(-max(counts.values()) // policy.per_broker))
 
 
 def makes_room(moves: Sequence[DirMove], steps: Iterable[Step], disk: DiskUse) -> frozenset[int]:

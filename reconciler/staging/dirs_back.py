@@ -53,17 +53,8 @@ def dirs_back(undone: Plan, observed: Cluster) -> DirsBack:
             found.left.append(warning("KR856", f"{text}. See to that and roll back again, or go on with apply"))
             needed[move.broker, move.from_dir] -= bytes_back or 0
             continue
-        found.moves.append(
-            DirMove(
-                move.topic_partition,
-                move.broker,
-                move.to_dir,
-                move.from_dir,
-                bytes_back or 0,
-                Reason.LOG_DIRS,
-                is_size_known=bytes_back is not None,
-            )
-        )
+        way, is_known = (move.to_dir, move.from_dir), bytes_back is not None
+        found.moves.append(DirMove(*move.replica, *way, bytes_back or 0, Reason.LOG_DIRS, is_size_known=is_known))
     return found
 
 

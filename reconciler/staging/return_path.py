@@ -4,7 +4,7 @@ Kafka knows no rollback. A partition goes back by a move of its own to the order
 `rollback`, and only where nobody but this plan, or an earlier rollback of it, has moved it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan, Restore
 from reconciler.model.problem import Problem
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some
 from reconciler.staging.chain import steps_of
@@ -132,11 +132,10 @@ def _obstacle(restore: Restore, partition: Partition, ground: _Ground) -> Proble
     key, goal = restore.topic_partition, restore.replicas
     if partition.replicas == goal and (partition.leader == goal[0] or restore.leader != goal[0]):
         return None
-    why = next(_troubles(partition, goal, ground), None)
-    if why is None:
-        return None
-    what = f"{key} cannot go back to {list(goal)} now: {why}"
-    return warning("KR856", f"{what}. See to that and roll back again, or go on with apply")
+    for why in _troubles(partition, goal, ground):
+        what = f"{key} cannot go back to {list(goal)} now: {why}"
+        return warning("KR856", f"{what}. See to that and roll back again, or go on with apply")
+    return None
 
 
 def _troubles(partition: Partition, goal: Replicas, ground: _Ground) -> Iterator[str]:
@@ -158,11 +157,6 @@ def _troubles(partition: Partition, goal: Replicas, ground: _Ground) -> Iterator
 
 def _paths(undone: Plan) -> Mapping[TopicPartition, tuple[Replicas, ...]]:
     paths: dict[TopicPartition, list[Replicas]] = {}
-    for move in moves_of(undone):
+    for move in moves_of(undone.stages):
         paths.setdefault(move.topic_partition, [move.from_replicas]).append(move.to_replicas)
     return {key: tuple(lists) for key, lists in paths.items()}
-
-
-def moves_of(plan: Plan) -> Iterable[Move]:
-    """Return the moves of a plan's stages, in order."""
-    return (move for stage in plan.stages if isinstance(stage, ReassignStage) for move in stage.moves)

@@ -74,5 +74,4 @@ def _of_stage(
 
 
 def _bytes_in(loads: Loads, key: TopicPartition) -> int | None:
-    load = loads.of.get(key)
-    return None if load is None else load.bytes_in
+    return loads.of[key].bytes_in if key in loads.of else None
