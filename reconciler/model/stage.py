@@ -1,7 +1,7 @@
 """Defines a plan's stages: steps in order, each safe to stop after."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
 from reconciler.model.codec import REQUIRED, AtLeast, Ids, Key
@@ -75,6 +75,11 @@ class LogDirsStage:
 Stage = ReassignStage | LogDirsStage | ElectStage | TopicsStage
 CopyingStage = ReassignStage | LogDirsStage
 """The stages that copy data, and so take time and have a throttle."""
+
+
+def numbered(stages: Iterable[Stage]) -> tuple[Stage, ...]:
+    """Return the stages with their numbers, from one on."""
+    return tuple(replace(stage, number=number) for number, stage in enumerate(stages, start=1))
 
 
 def moves_of(stages: Iterable[Stage]) -> Iterator[Move]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, takewhile
 
 from reconciler.model.cluster import Cluster, LogDir
@@ -10,7 +10,7 @@ from reconciler.model.desired import MovePolicy
 from reconciler.model.move import DirMove, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem
-from reconciler.model.stage import LogDirsStage, ReassignStage, Stage
+from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, numbered
 from reconciler.model.words import size
 from reconciler.staging.dir_stages import dir_stages
 from reconciler.staging.problems import warning
@@ -77,5 +77,4 @@ def with_dirs_back(
     made_room = {move.replica for stage in first if isinstance(stage, LogDirsStage) for move in stage.moves}
     late = [move for move in moves if move.replica in made_room]
     early = [move for move in moves if move.replica not in made_room]
-    ordered = (*dir_stages([early], policy), *stages, *dir_stages([late], policy))
-    return tuple(replace(stage, number=number) for number, stage in enumerate(ordered, start=1))
+    return numbered([*dir_stages([early], policy), *stages, *dir_stages([late], policy)])

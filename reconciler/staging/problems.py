@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import chain
 
 import numpy as np
 
@@ -32,14 +33,14 @@ PLAN_FEWER = ", or plan fewer topics at once with --only"
 
 
 def violations(
-    moves: Sequence[Move], desired: Desired, observed: Cluster, disk: DiskUse, destinations: Iterable[int]
-) -> tuple[Problem, ...]:
-    """Return each limit that the plan goes over: its value, the limit, and the line to edit."""
+    moves: Sequence[Move], desired: Desired, observed: Cluster, disk: DiskUse, destinations: Sequence[int]
+) -> Iterator[Problem]:
+    """Yield each limit that the plan goes over: its value, the limit, and the line to edit."""
     limits = desired.cluster.limits
-    found = [*_changed_partitions(moves, observed, limits), *_moved_bytes(moves, limits)]
+    yield from _changed_partitions(moves, observed, limits)
+    yield from _moved_bytes(moves, limits)
     if limits.disk_use is not None:
-        found += _overfull(disk, sorted(destinations), observed, limits)
-    return tuple(found)
+        yield from _overfull(disk, destinations, observed, limits)
 
 
 def deletion_violations(changes: Sequence[TopicChange], cluster: DesiredCluster) -> Iterator[Problem]:
@@ -84,29 +85,25 @@ def warnings(
     destinations: Sequence[int],
     *,
     inside: Sequence[DirMove] = (),
-) -> tuple[Problem, ...]:
-    """Return what the plan could not count, or cannot promise."""
+) -> Iterator[Problem]:
+    """Yield what the plan could not count, or cannot promise."""
     observed, limits = situation.observed, desired.cluster.limits
     copying = [move for move in moves if move.added]
-    found = [
-        *_no_throttle([*copying, *inside], desired),
-        *_unknown_sizes(copying),
-        *_unknown_disks([id_ for id_ in sorted(destinations) if id_ not in disk.dirs], observed, limits),
-        *_doubtful_log_dirs(disk, limits),
-        *_leaderless(copying, observed),
-        *_lagging_kept(moves, situation),
-    ]
+    yield from _no_throttle([*copying, *inside], desired)
+    yield from _unknown_sizes(copying)
+    yield from _unknown_disks([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits)
+    yield from _doubtful_log_dirs(disk, limits)
+    yield from _leaderless(copying, observed)
+    yield from _lagging_kept(moves, situation)
     if limits.disk_use is None:
-        found += _overfull(disk, sorted(destinations), observed, limits)
-    return tuple(found)
+        yield from _overfull(disk, destinations, observed, limits)
 
 
-def election_warnings(skipped: Sequence[Election], batches: int, observed: Cluster) -> tuple[Problem, ...]:
-    """Return what the plan cannot promise about leaders; `batches` counts its election requests."""
-    found = []
+def election_warnings(skipped: Sequence[Election], batches: int, observed: Cluster) -> Iterator[Problem]:
+    """Yield what the plan cannot promise about leaders; `batches` counts its election requests."""
     for election in skipped:
         what = f"{election.topic_partition} is not given to its preferred leader {election.leader}"
-        found.append(warning("KR815", f"{what}, which is not in sync: plan again once it is"))
+        yield warning("KR815", f"{what}, which is not in sync: plan again once it is")
     switches = observed.in_force(AUTO_REBALANCE)
     if batches > 1 and (not switches or "true" in switches.values()):
         on = ", ".join(str(broker_id) for broker_id, switch in switches.items() if switch == "true")
@@ -115,8 +112,7 @@ def election_warnings(skipped: Sequence[Election], batches: int, observed: Clust
             f"{whose}, elect preferred leaders by themselves within minutes and will not wait for this plan's election"
             " batches; set it to false on brokers and controllers to keep the batches"
         )
-        found.append(warning("KR814", message))
-    return tuple(found)
+        yield warning("KR814", message)
 
 
 def warning(code: str, message: str, at: Location | None = None) -> Problem:
@@ -264,6 +260,6 @@ def _lagging_kept(moves: Sequence[Move], situation: Situation) -> Iterator[Probl
         yield warning("KR829", message)
 
 
-def by_code(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def by_code(*problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems sorted by code, then text."""
-    return tuple(sorted(problems, key=lambda problem: (problem.code, problem.message)))
+    return tuple(sorted(chain(*problems), key=lambda problem: (problem.code, problem.message)))
