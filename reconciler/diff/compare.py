@@ -20,9 +20,9 @@ from reconciler.model.problem import (
     TOPIC_LEFT,
     UNDECLARED_TOPIC,
     InvalidInput,
-    Location,
     Problem,
     Severity,
+    warning,
 )
 from reconciler.model.table_maker import table_of
 from reconciler.model.words import named_some
@@ -86,7 +86,7 @@ def defaults_taken(changes: Iterable[TopicChange], declared: Mapping[str, Desire
         taken = ", ".join(f"{field} {numbers[field]} ({_DEFAULTS[field]})" for field in open_fields)
         if taken:
             message = f"topic {change.topic} is new, and takes what the brokers have by default: {taken}"
-            yield Problem("KR835", message, change.at, Severity.WARNING)
+            yield warning("KR835", message, change.at)
 
 
 def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
@@ -101,13 +101,9 @@ def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
         is_registered = broker.id in observed.brokers
         if not is_registered and broker.state not in {BrokerState.ABSENT, BrokerState.DRAINING}:
             message = f"broker {broker.id} is declared, but it is not registered in the cluster"
-            yield _drift(MISSING_BROKER, message, broker.at)
+            yield warning(MISSING_BROKER, message, broker.at)
         if is_registered and broker.state is BrokerState.ABSENT:
-            yield _drift(BROKER_LEFT, f"broker {broker.id} is declared absent, but it is still registered", broker.at)
-
-
-def _drift(code: str, message: str, at: Location | None) -> Problem:
-    return Problem(code, message, at, Severity.WARNING)
+            yield warning(BROKER_LEFT, f"broker {broker.id} is declared absent, but it is still registered", broker.at)
 
 
 def _topic_findings(
@@ -160,7 +156,7 @@ def _undeclared(desired: Desired, topic: Topic) -> Iterator[TopicChange | Proble
         yield DeleteTopic(topic.name, topic.topic_id, at)
     else:
         message = f"topic {topic.name} is not declared; it stays, because topics.delete is never"
-        yield _drift(UNDECLARED_TOPIC, message, at)
+        yield warning(UNDECLARED_TOPIC, message, at)
 
 
 def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicChange | Problem:
@@ -171,7 +167,7 @@ def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicCh
         message = f"topic {topic.name} is to be absent, but protect names delete: drop one of the two"
         return Problem("KR246", message, at)
     if not desired.cluster.topics.is_delete_allowed:
-        return _drift(TOPIC_LEFT, f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
+        return warning(TOPIC_LEFT, f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
     return DeleteTopic(topic.name, topic.topic_id, at, is_declared=True)
 
 

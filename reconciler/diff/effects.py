@@ -11,7 +11,7 @@ from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic,
 from reconciler.model.cluster import Cluster, Group, Topic
 from reconciler.model.config_rule import NUMBERS, TopicConfig
 from reconciler.model.effect import Effect, EffectClass
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import Problem, warning
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.words import named_some
 
@@ -57,7 +57,7 @@ def unknown_defaults(changes: Iterable[TopicChange], observed: Cluster) -> Itera
             f"topic {named_some(sorted({topic for topic, _ in keys}), 1)}: what {named} is on the brokers is not known"
         )
         message = f"{unknown}, so Kafka's default counts: a snapshot of this version tells it"
-        yield Problem("KR844", message, altered[0].at, Severity.WARNING)
+        yield warning("KR844", message, altered[0].at)
 
 
 _Readers = Sequence[tuple[Group, frozenset[str]]] | None

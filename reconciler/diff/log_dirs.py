@@ -13,7 +13,7 @@ from reconciler.model.change import DirDifference
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.columns import NONE
 from reconciler.model.desired import Desired, DesiredBroker, LogDirState, Off, Within
-from reconciler.model.problem import Location, PlacementInfeasible, Problem, Severity
+from reconciler.model.problem import Location, PlacementInfeasible, Problem, warning
 from reconciler.model.table_maker import table_of
 from reconciler.model.words import MANY, counted, labelled, named_some, percent, size
 
@@ -194,4 +194,4 @@ def _not_known(brokers: Sequence[int], desired: Desired) -> Iterator[Problem]:
             f"what lies in which log dir of {labelled('broker', brokers, MANY)} is not known, so nothing is moved"
             " between them: a snapshot of the live cluster tells it, once all log dirs are online"
         )
-        yield Problem(UNKNOWN, message, first or desired.cluster.balance.at.get("logDirs"), Severity.WARNING)
+        yield warning(UNKNOWN, message, first or desired.cluster.balance.at.get("logDirs"))

@@ -7,7 +7,7 @@ from reconciler.diff.managed import is_declared, is_ignored
 from reconciler.model.change import CreateTopic, DeleteTopic, Spared, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
-from reconciler.model.problem import RENAMED, STILL_READ, Problem, Severity
+from reconciler.model.problem import RENAMED, STILL_READ, Problem, Severity, warning
 
 MOST_PAIRS = 200_000
 """How many pairs of names are compared; a plan with more creates so much that no single name tells anything."""
@@ -57,7 +57,7 @@ def look_alikes(
             f"topic {name} is new, and {other}, which is not declared, is much like it: if {other} is meant, correct"
             " the name; Kafka renames no topic, and the new one begins empty beside it"
         )
-        yield Problem("KR843", message, created[name].at, Severity.WARNING)
+        yield warning("KR843", message, created[name].at)
 
 
 def _still_read(change: DeleteTopic, readers: Sequence[str]) -> Problem:

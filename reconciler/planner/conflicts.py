@@ -5,7 +5,7 @@ Subsets of its rules are tried, the smallest first: five are about brokers and f
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import combinations
 
@@ -244,22 +244,22 @@ def _topic_rules(rules: TopicRules, declared: DesiredTopic) -> Iterator[_Rule]:
     placement = declared.placement
     only, but, racks = placement.brokers_only, placement.brokers_except, placement.racks_only
 
-    def rule(path: str, words: str, cure: str) -> _Rule:
-        return _Rule(f"{path} {words}{in_brackets(declared.where(f'placement.{path}'))}", cure)
+    def words(path: str, said: str) -> str:
+        return f"{path} {said}{in_brackets(declared.where(f'placement.{path}'))}"
 
     if only is not None:
-        yield replace(rule("brokers.only", f"names {_sorted(only)}", "name more brokers"), bars=lambda b: b not in only)
+        yield _Rule(words("brokers.only", f"names {_sorted(only)}"), "name more brokers", lambda b: b not in only)
     if but:
-        yield replace(rule("brokers.except", f"names {_sorted(but)}", "except fewer brokers"), bars=but.__contains__)
+        yield _Rule(words("brokers.except", f"names {_sorted(but)}"), "except fewer brokers", but.__contains__)
     if racks is not None:
-        written = rule("racks.only", f"names {_sorted(racks)}", "name more racks")
-        yield replace(written, bars=lambda b: rules.rack_of.get(b, NO_RACK) not in racks)
+        named = words("racks.only", f"names {_sorted(racks)}")
+        yield _Rule(named, "name more racks", lambda b: rules.rack_of.get(b, NO_RACK) not in racks)
     if placement.racks_replicas is not None:
-        words = f"wants {by_rack(placement.racks_replicas)}"
-        yield replace(rule("racks.replicas", words, "want fewer in a rack"), is_strict=True)
+        wanted = words("racks.replicas", f"wants {by_rack(placement.racks_replicas)}")
+        yield _Rule(wanted, "want fewer in a rack", is_strict=True)
     if placement.racks_spread is Spread.STRICT:
-        words = f"is strict over racks {', '.join(rack or 'none' for rack in rules.racks)}"
-        yield replace(rule("racks.spread", words, "let racks.spread be prefer"), is_strict=True)
+        spread = words("racks.spread", f"is strict over racks {', '.join(rack or 'none' for rack in rules.racks)}")
+        yield _Rule(spread, "let racks.spread be prefer", is_strict=True)
 
 
 def _named(message: str, places: Iterable[Location | None]) -> tuple[Location, ...]:

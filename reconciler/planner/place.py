@@ -17,7 +17,7 @@ from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import BrokerShare, Proof, TieredBytes
-from reconciler.model.problem import InvalidInput, Location, PlacementInfeasible, Problem, Severity
+from reconciler.model.problem import InvalidInput, Location, PlacementInfeasible, Problem, warning
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import size
@@ -292,13 +292,13 @@ def _excess_warnings(budgeted: Budgeted) -> Iterator[Problem]:
             f"a budget of {size(budgeted.bytes)} brings the balance no nearer: each step copies more; the whole plan "
             f"copies {size(budgeted.whole_bytes)}, and --curve shows what less than that buys"
         )
-        yield Problem("KR871", message, None, Severity.WARNING)
+        yield warning("KR871", message)
     if budgeted.excess:
         message = (
             f"mending the rules alone copies {size(budgeted.mended_bytes)}, {size(budgeted.excess)} more than the "
             "budget: the plan is made of that alone"
         )
-        yield Problem("KR870", message, None, Severity.WARNING)
+        yield warning("KR870", message)
 
 
 def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
@@ -433,7 +433,7 @@ def _size_warnings(partitions: PartitionsToPlace) -> Iterator[Problem]:
             f"the size of {len(unknown)} partitions is unknown ({first} and others): "
             "the plan copies the fewest replicas, not the fewest bytes; check the right Describe on the cluster"
         )
-        yield Problem("KR801", message, None, Severity.WARNING)
+        yield warning("KR801", message)
 
 
 def _reassigning_warnings(observed: Cluster) -> Iterator[Problem]:
@@ -442,4 +442,4 @@ def _reassigning_warnings(observed: Cluster) -> Iterator[Problem]:
         first = table_of(observed).key(moving[0])
         count = f"{first} is" if len(moving) == 1 else f"{len(moving)} partitions ({first} and others) are"
         message = f"{count} being reassigned now: the plan takes the target of each as reached"
-        yield Problem("KR802", message, None, Severity.WARNING)
+        yield warning("KR802", message)

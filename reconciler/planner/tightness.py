@@ -10,7 +10,7 @@ import numpy as np
 
 from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance, BalanceTarget, Off, Spread, Within
-from reconciler.model.problem import OVERFULL_BROKER, Location, Problem, Severity
+from reconciler.model.problem import OVERFULL_BROKER, Location, Problem, warning
 from reconciler.model.words import labelled
 from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, eligible_by_topic, evened_by_class
 from reconciler.planner.placement_task import PlacementTask
@@ -30,11 +30,11 @@ def tightness_warnings(balance: Balance, task: PlacementTask, held: Ints, leader
     counts = task.base + np.bincount(held[held >= 0], minlength=len(eligible.ids))
     if not _is_reached(counts, eligible.capacity["replicas"], balance.replicas):
         message = f"replicas per broker end at {_span(counts)}: {_forbidding(task)}"
-        yield Problem("KR803", message, balance.at.get("replicas"), Severity.WARNING)
+        yield warning("KR803", message, balance.at.get("replicas"))
     leading = task.led + np.bincount(leader, minlength=len(eligible.ids))
     if not _is_reached(leading, eligible.capacity["leaders"], balance.leaders):
         message = f"preferred leaders per broker end at {_span(leading)}: the replicas' places allow no better"
-        yield Problem("KR804", message, balance.at.get("leaders"), Severity.WARNING)
+        yield warning("KR804", message, balance.at.get("leaders"))
     if not isinstance(balance.topics, Off):
         yield from _uneven_topics(balance, task, held)
 
@@ -56,7 +56,7 @@ def _uneven_topics(balance: Balance, task: PlacementTask, held: Ints) -> Iterato
             f"{topics} less even over the brokers than asked, {name} with {most} replicas on one broker where {share} "
             "would be its share: racks, brokers named for it, or the balance of all replicas forbid more"
         )
-        yield Problem("KR805", message, balance.at.get("topics"), Severity.WARNING)
+        yield warning("KR805", message, balance.at.get("topics"))
 
 
 def _is_reached(counts: Ints, capacity: Ints, target: BalanceTarget) -> bool:
@@ -144,4 +144,4 @@ def overfull_brokers(task: PlacementTask, at: Location | None) -> Iterator[Probl
             f"than the {limit} that limits.replicasPerBroker allows (broker {task.eligible.ids[worst]}: "
             f"{int(task.base[worst])}): their topics are undeclared, protected, assigned or left out. All others leave"
         )
-        yield Problem(OVERFULL_BROKER, message, at, Severity.WARNING)
+        yield warning(OVERFULL_BROKER, message, at)

@@ -9,11 +9,10 @@ from reconciler.model.cluster import Cluster, LogDir
 from reconciler.model.desired import MovePolicy
 from reconciler.model.move import DirMove, Reason
 from reconciler.model.plan import Plan
-from reconciler.model.problem import Problem
+from reconciler.model.problem import Problem, warning
 from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, numbered
 from reconciler.model.words import size
 from reconciler.staging.dir_stages import dir_stages
-from reconciler.staging.problems import warning
 
 
 @dataclass(slots=True)

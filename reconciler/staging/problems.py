@@ -17,9 +17,9 @@ from reconciler.model.problem import (
     DELETED_TOPICS,
     DISK_USE,
     MOVED_BYTES,
-    Location,
     Problem,
     Severity,
+    warning,
 )
 from reconciler.model.table_maker import table_of
 from reconciler.model.words import MANY, named_some, percent, rate, size
@@ -113,11 +113,6 @@ def election_warnings(skipped: Sequence[Election], batches: int, observed: Clust
             " batches; set it to false on brokers and controllers to keep the batches"
         )
         yield warning("KR814", message)
-
-
-def warning(code: str, message: str, at: Location | None = None) -> Problem:
-    """Return what a reader of the plan must know."""
-    return Problem(code, message, at, Severity.WARNING)
 
 
 def _changed_partitions(moves: Sequence[Move], observed: Cluster, limits: Limits) -> Iterator[Problem]:

@@ -12,12 +12,11 @@ from reconciler.model.cluster import Partition
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan, Restore
-from reconciler.model.problem import Problem
+from reconciler.model.problem import Problem, warning
 from reconciler.model.stage import moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some
 from reconciler.staging.chain import steps_of
-from reconciler.staging.problems import warning
 from reconciler.staging.step import Situation
 
 Replicas = tuple[int, ...]

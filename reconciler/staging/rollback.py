@@ -12,14 +12,14 @@ from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
 from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.plan import Plan, Proof
-from reconciler.model.problem import Problem
+from reconciler.model.problem import Problem, warning
 from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage, Stage, moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some
 from reconciler.planner.shares import shares
 from reconciler.staging.assembly import assemble
 from reconciler.staging.dirs_back import dir_moves_of, dirs_back, with_dirs_back
-from reconciler.staging.problems import PLAN_FEWER, warning
+from reconciler.staging.problems import PLAN_FEWER
 from reconciler.staging.return_path import return_path
 from reconciler.staging.stages import stage_moves
 from reconciler.staging.step import situation

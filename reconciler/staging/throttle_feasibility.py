@@ -7,7 +7,7 @@ from heapq import nlargest
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import MovePolicy
 from reconciler.model.loads import Loads
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import Problem, Severity, warning
 from reconciler.model.stage import ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import few, rate
@@ -45,7 +45,7 @@ def throttle_warnings(stages: Sequence[Stage], policy: MovePolicy, loads: Loads)
         f"what producers write into {len(unknown)} of {len(copied)} partitions to copy is not measured ({names}): a"
         " throttle at or below it would never let them end; apply tells it when they come no closer"
     )
-    return (Problem(NOT_MEASURED, message, policy.at.get("throttle"), Severity.WARNING),)
+    return (warning(NOT_MEASURED, message, policy.at.get("throttle")),)
 
 
 def _of_stage(

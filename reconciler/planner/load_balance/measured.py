@@ -6,7 +6,7 @@ from itertools import chain
 
 from reconciler.model.desired import Balance, Even, Limits, Off
 from reconciler.model.loads import Loads, PartitionLoad
-from reconciler.model.problem import InvalidInput, Location, Problem, Severity
+from reconciler.model.problem import InvalidInput, Location, Problem, warning
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import number
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace
@@ -141,4 +141,4 @@ def _warnings(missing: Mapping[str, Sequence[TopicPartition]], at: Mapping[str, 
                 f"{path}: the load of {count} unknown; each counts as the mean of its topic's measured "
                 "partitions, else of the cluster's: measure longer for a balance that holds"
             )
-            yield Problem("KR841", message, at[path], Severity.WARNING)
+            yield warning("KR841", message, at[path])

@@ -12,7 +12,7 @@ import numpy as np
 from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance, Off
 from reconciler.model.plan import PriceLevel, Proof
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import Problem, warning
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted
 from reconciler.planner.leaders import Leaders
@@ -289,7 +289,7 @@ def _warnings(end: Placement, bands: Bands, balance: Balance) -> Iterator[Proble
             f"{_amount(measure, int(end.loads[measure, column]))}, {'above' if is_above else 'below'} its band's "
             f"{_amount(measure, limit)}{more}: {_forbidding(end, bands, measure, column, is_above=is_above)}"
         )
-        yield Problem("KR842", message, balance.at.get(MEASURES[measure]), Severity.WARNING)
+        yield warning("KR842", message, balance.at.get(MEASURES[measure]))
 
 
 def _uneven_topics(end: Placement, bands: Bands, excess: Ints, balance: Balance) -> Iterator[Problem]:
@@ -308,7 +308,7 @@ def _uneven_topics(end: Placement, bands: Bands, excess: Ints, balance: Balance)
         f"with {reached} {what} on broker {broker} where its band ends at {int(limit[TOPICS + place, column])}: "
         "racks, brokers named for it, or the other balances forbid more"
     )
-    yield Problem("KR805", message, balance.at.get("topics"), Severity.WARNING)
+    yield warning("KR805", message, balance.at.get("topics"))
 
 
 def _forbidding(end: Placement, bands: Bands, measure: int, column: int, *, is_above: bool) -> str:

@@ -11,7 +11,7 @@ from reconciler.model.columns import NONE, lists_of
 from reconciler.model.desired import Desired, Even, Within
 from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.partition_table import PartitionTable
-from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, Severity
+from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, warning
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, listed, named_some, percent, size
@@ -272,4 +272,4 @@ def _outside(brokers: Sequence[str], desired: Desired) -> Iterator[Problem]:
             f"log dirs stay further than {percent(target.fraction)} from the mean of their broker, as no replica that"
             f" may move brings them nearer ({named_some(brokers, MANY, '; ')}): the plan is the nearest that was found"
         )
-        yield Problem("KR836", message, desired.cluster.balance.at.get("logDirs"), Severity.WARNING)
+        yield warning("KR836", message, desired.cluster.balance.at.get("logDirs"))

@@ -9,7 +9,7 @@ from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance, DesiredCluster, Off
 from reconciler.model.disk_space import NO_SPACE
 from reconciler.model.plan import BYTES
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import Problem, warning
 from reconciler.model.words import size
 from reconciler.planner.costs import Cost, is_at
 from reconciler.planner.objectives import CountTargets, asked_of_replicas
@@ -45,7 +45,7 @@ class Roomy:
         if self.sets is None:
             if self.is_exact:
                 message = f"no placement that keeps the rules keeps limits.diskUse: {found}"
-                yield Problem(NO_SPACE, message, at, Severity.WARNING)
+                yield warning(NO_SPACE, message, at)
             return
         proof, words = self.sets.proof, []
         if self.is_yielding:
@@ -57,7 +57,7 @@ class Roomy:
             words.append(f"to keep it, {copies} more are copied than without it")
         if words:
             message = f"limits.diskUse: {'; '.join(words)}; {found}"
-            yield Problem("KR848", message, at, Severity.WARNING)
+            yield warning("KR848", message, at)
 
 
 def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: Disks) -> Roomy:
