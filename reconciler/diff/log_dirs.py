@@ -148,15 +148,14 @@ def _refused(declared: DesiredBroker, broker: Broker | None) -> Iterator[Problem
 def _dirs(desired: Desired, broker: Broker) -> tuple[DirOfBroker, ...]:
     written = {one.path: one for one in desired.cluster.broker(broker.id).log_dirs}
     found = []
-    for each in sorted(broker.sized_dirs, key=lambda one: one.path):
-        one = written.get(each.path)
+    for path, used, total, _ in sorted(broker.sized_dirs):
+        one = written.get(path)
         state = one.state if one is not None else LogDirState.ACTIVE
         # Kafka takes no replica into a log dir that it cordons (KIP-1066), whatever a file says.
-        is_open = state is LogDirState.ACTIVE and each.path not in broker.cordoned_dirs
-        total, at = each.total_bytes or 0, one.at if one is not None else None
-        used = max(0, total - (each.usable_bytes or 0))
+        is_open = state is LogDirState.ACTIVE and path not in broker.cordoned_dirs
         is_draining = state is LogDirState.DRAINING
-        found.append(DirOfBroker(each.path, total, used, is_open and total > 0, is_draining, at))
+        at = one.at if one is not None else None
+        found.append(DirOfBroker(path, total, used, is_open and total > 0, is_draining, at))
     return tuple(found)
 
 
