@@ -266,20 +266,18 @@ def _order(change: TopicChange) -> tuple[int, str]:
     return KINDS.index(type(change)), change.topic
 
 
-def _parts(change: AlterConfigs) -> tuple[AlterConfigs, ...]:
-    """Return min.insync.replicas and the other keys, each as a change by itself where there is any."""
-    parts = (_of_keys(change, is_min_isr=False), _of_keys(change, is_min_isr=True))
-    return tuple(part for part in parts if part.set or part.delete)
-
-
-def _of_keys(change: AlterConfigs, *, is_min_isr: bool) -> AlterConfigs:
-    return replace(
-        change,
-        set={key: value for key, value in change.set.items() if (key == MIN_ISR) is is_min_isr},
-        delete=tuple(key for key in change.delete if (key == MIN_ISR) is is_min_isr),
-        before={key: value for key, value in change.before.items() if (key == MIN_ISR) is is_min_isr},
-        effects=tuple(effect for effect in change.effects if (effect.key == MIN_ISR) is is_min_isr),
-    )
+def _parts(change: AlterConfigs) -> Iterator[AlterConfigs]:
+    """Yield min.insync.replicas and, before it, the other keys, each as a change by itself where there is any."""
+    for is_min_isr in (False, True):
+        part = replace(
+            change,
+            set={key: value for key, value in change.set.items() if (key == MIN_ISR) is is_min_isr},
+            delete=tuple(key for key in change.delete if (key == MIN_ISR) is is_min_isr),
+            before={key: value for key, value in change.before.items() if (key == MIN_ISR) is is_min_isr},
+            effects=tuple(effect for effect in change.effects if (effect.key == MIN_ISR) is is_min_isr),
+        )
+        if part.set or part.delete:
+            yield part
 
 
 def _is_late(change: AlterConfigs, observed: Cluster, *, is_refactored: bool) -> bool:
