@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import chain, takewhile
 
 from reconciler.model.cluster import Cluster, LogDir
@@ -15,22 +14,17 @@ from reconciler.model.words import size
 from reconciler.staging.dir_stages import dir_stages
 
 
-@dataclass(slots=True)
-class DirsBack:
-    """Moves back, in order; `left`: what is left alone, or cannot go back now."""
-
-    moves: list[DirMove] = field(default_factory=list)
-    left: list[Problem] = field(default_factory=list)
-
-
 def dir_moves_of(plan: Plan) -> Iterator[DirMove]:
     """Return what a plan moves between log dirs, in order."""
     return chain.from_iterable(stage.moves for stage in plan.stages if isinstance(stage, LogDirsStage))
 
 
-def dirs_back(undone: Plan, observed: Cluster) -> DirsBack:
-    """Return what takes the replicas that a plan has moved to other log dirs back; the last moved goes first."""
-    found, needed = DirsBack(), Counter[tuple[int, str]]()
+def dirs_back(undone: Plan, observed: Cluster) -> tuple[list[DirMove], list[Problem]]:
+    """Return what takes the replicas that a plan has moved to other log dirs back; the last moved goes first.
+
+    And what is left alone, or cannot go back now.
+    """
+    moves, left, needed = list[DirMove](), list[Problem](), Counter[tuple[int, str]]()
     for move in reversed(tuple(dir_moves_of(undone))):
         partition = observed.partition(move.topic_partition)
         if partition is None or move.broker not in partition.replicas:
@@ -42,19 +36,19 @@ def dirs_back(undone: Plan, observed: Cluster) -> DirsBack:
             continue
         if now is not None and now != move.to_dir:
             text = f"{move} is in {now}, where this plan never put it: somebody else moved it, so it is left alone"
-            found.left.append(warning("KR854", text))
+            left.append(warning("KR854", text))
             continue
         bytes_back = partition.size_on(move.broker)
         needed[move.broker, move.from_dir] += bytes_back or 0
         why = _obstacle(move, now, log_dirs.get(move.from_dir), observed, needed[move.broker, move.from_dir])
         if why is not None:
             text = f"{move} cannot go back to {move.from_dir} now: {why}"
-            found.left.append(warning("KR856", f"{text}. See to that and roll back again, or go on with apply"))
+            left.append(warning("KR856", f"{text}. See to that and roll back again, or go on with apply"))
             needed[move.broker, move.from_dir] -= bytes_back or 0
             continue
         way, is_known = (move.to_dir, move.from_dir), bytes_back is not None
-        found.moves.append(DirMove(*move.replica, *way, bytes_back or 0, Reason.LOG_DIRS, is_size_known=is_known))
-    return found
+        moves.append(DirMove(*move.replica, *way, bytes_back or 0, Reason.LOG_DIRS, is_size_known=is_known))
+    return moves, left
 
 
 def _obstacle(move: DirMove, now: str | None, goal: LogDir | None, observed: Cluster, needed: int) -> str | None:

@@ -52,9 +52,9 @@ def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
     back = return_path(undone, at, topics.overrides(observed, MIN_ISR), topics.deleted | others)
     changes = with_effects(topics.changes, observed)
     staged = stage_moves(back.moves, changes, back.elections, observed=observed, desired=desired, rules=rules)
-    inside = dirs_back(undone, observed)
-    staged = replace(staged, stages=with_dirs_back(undone, staged.stages, inside.moves, desired.cluster.moves))
-    left = (*topics.left, *back.left, *inside.left)
+    inside, left_inside = dirs_back(undone, observed)
+    staged = replace(staged, stages=with_dirs_back(undone, staged.stages, inside, desired.cluster.moves))
+    left = (*topics.left, *back.left, *left_inside)
     before, after = shares(observed, {move.topic_partition: move.to_replicas for move in back.moves})
     plan = assemble(
         staged,

@@ -26,7 +26,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """A placement of each row: what it costs, its members [rows, brokers] and its leader's column [rows]."""
+    """A placement of each row, or those of one row: costs, members [placements, brokers] and their leaders' columns."""
 
     cost: Ints
     members: Bools
