@@ -127,18 +127,16 @@ def _min_isr(states: States, topic: DesiredTopic) -> int:
 
 def _naming(concerned: Mapping[str, DesiredTopic], path: str, names: Iterable[int | str]) -> Iterator[Change]:
     """Yield the changes that name one broker or rack more where a placement names only some, or except one less."""
-    words, edited = ("does not name {}", _narrower) if path == "brokers.except" else ("names {} too", _wider)
+    is_except = path == "brokers.except"
+
+    def edited(name: int | str, written: frozenset[int | str] | None) -> frozenset[int | str] | None:
+        if written is None:
+            return None
+        return written - {name} if is_except else written | {name}
+
     for name in names:
-        kind, _, _ = path.partition(".")
-        yield from _of_placement(concerned, kind, path, f"{path} {words.format(name)}", partial(edited, name))
-
-
-def _wider(name: int | str, written: frozenset[int | str] | None) -> frozenset[int | str] | None:
-    return None if written is None else written | {name}
-
-
-def _narrower(name: int | str, written: frozenset[int | str]) -> frozenset[int | str]:
-    return written - {name}
+        kind, words = path.partition(".")[0], f"does not name {name}" if is_except else f"names {name} too"
+        yield from _of_placement(concerned, kind, path, f"{path} {words}", partial(edited, name))
 
 
 def _free_to_move(topic: DesiredTopic) -> DesiredTopic:
