@@ -18,7 +18,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some
 from reconciler.planner.shares import shares
 from reconciler.staging.assembly import assemble
-from reconciler.staging.dirs_back import dir_moves_of, dirs_back, with_dirs_back
+from reconciler.staging.dir_stages import dir_moves_of, dirs_back, with_dirs_back
 from reconciler.staging.problems import PLAN_FEWER
 from reconciler.staging.return_path import return_path
 from reconciler.staging.stages import stage_moves

@@ -1,7 +1,7 @@
 """Places replicas in the log dirs of their brokers (KIP-113), once it is decided which broker holds what.
 
 A broker is a problem of its own: nothing in one changes another. `place` gathers it from the two states and makes moves
-of the answer, `dir_task` holds it as numbers, `solve` solves it.
+of the answer, `solve` solves it as numbers.
 
 The objectives, one after another: log dirs that are draining end empty; the bytes above `limits.diskUse` are least;
 the bytes outside of the bands of `balance.logDirs` are least; the bytes copied between log dirs are least. A replica

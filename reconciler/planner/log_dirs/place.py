@@ -15,8 +15,7 @@ from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem,
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, listed, named_some, percent, size
-from reconciler.planner.log_dirs.dir_task import NOWHERE, DirTask
-from reconciler.planner.log_dirs.solve import Solved, solve
+from reconciler.planner.log_dirs.solve import NOWHERE, DirTask, Solved, solve
 
 WORK = 0.1
 """How much CP-SAT may look on at one broker, in its own deterministic seconds; of all brokers the same, so that what a
