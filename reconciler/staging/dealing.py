@@ -16,7 +16,7 @@ Steps are looked at in batches, against the stages as they are before the batch.
 meet at one broker in one stage; the others are looked at again. All numbers are whole.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
@@ -29,8 +29,8 @@ from reconciler.model.columns import Bools, Ints, place_among_equals
 # Measured on 20,000 partitions whose replication factor grows: 1.001 times the bound, 1.007 at 100 percent.
 LEVEL_PERCENT = 97
 # Stages are compared in whole numbers of 64 bits: the busiest broker has WHOLE to do, a full stage is filled to SCALE
-# and counts as filled 8 times at most, and SHIFT bits hold what is compared where stages become longer by the same.
-WHOLE, SCALE, MOST_FILLED, SHIFT, NEVER = 1 << 25, 1 << 10, 8, 34, np.iinfo(np.int64).max
+# and counts as filled 8 times at most.
+WHOLE, SCALE, MOST_FILLED, NEVER = 1 << 25, 1 << 10, 8, np.iinfo(np.int64).max
 # Slots count for a part of what a broker counts for: bytes bind first in nearly all stages.
 SLOTS_PART = 2
 # So many steps are looked at together, where there are at least so many cells a step: fewer would often meet.
@@ -91,11 +91,10 @@ class Loads:
         """Return those of some steps."""
         return Loads(self.rows[steps], self.sizes[steps], self.unit)
 
-    def sides(self) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yield columns: the row of each broker that takes part, that at the other end of its copy, and the bytes."""
-        for column, (rows, sizes) in enumerate(zip(self.rows.T, self.sizes.T, strict=True)):
-            is_source = column == self.rows.shape[1] - 1
-            yield rows, self.rows[:, 0 if is_source else -1], sizes
+    @property
+    def others(self) -> Ints:
+        """The row at the other end of each copy; the source stands for its first copy."""
+        return self.rows[:, [-1] * (self.rows.shape[1] - 1) + [0]]
 
     def summed(self, steps: Ints) -> Ints:
         """Return what all these ask of each row."""
@@ -160,8 +159,8 @@ class Dealing:
             batch, begin = np.concatenate([waiting, np.arange(begin, end)]), end
             asked = self._loads.part(steps[batch])
             is_limited = bool(earliest[batch].any() or behind[batch].any())
-            columns = self._columns(turn, is_whole=is_limited or 10 * begin <= len(steps))
-            best = self._best(asked, columns, earliest[batch], behind[batch], is_limited=is_limited)
+            stages = self._with_room(turn, is_whole=is_limited or 10 * begin <= len(steps))
+            best = self._best(asked, stages, earliest[batch], behind[batch], is_limited=is_limited)
             is_dealt = self._is_together(asked, best)
             self._take(Loads(asked.rows[is_dealt], asked.sizes[is_dealt]), best[is_dealt])
             found[batch[is_dealt]] = best[is_dealt]
@@ -170,38 +169,42 @@ class Dealing:
             waiting, turn = batch[~is_dealt], turn + 1
         return found
 
-    def _columns(self, turn: int, *, is_whole: bool) -> slice:
-        """Return the stages to look at: all of them, or each so many-th, others in each turn, where one has room."""
+    def _with_room(self, turn: int, *, is_whole: bool) -> Ints:
+        """Return the stages with room: all, or each so many-th, others in each turn, where one of these has room."""
         every = 1 if is_whole else -(-self.count // MOST_LOOKED_AT) or 1
-        part = slice(turn % every, None, every)
-        return part if self._room[part].any() else slice(None)
+        has_room = self._room > 0
+        stages = np.flatnonzero(has_room[turn % every :: every]) * every + turn % every
+        return stages if len(stages) else np.flatnonzero(has_room)
 
-    def _best(self, asked: Loads, columns: slice, earliest: Ints, behind: Ints, *, is_limited: bool) -> Ints:
-        """Return the best stage for each, -1 where there is none.
+    def _best(self, asked: Loads, stages: Ints, earliest: Ints, behind: Ints, *, is_limited: bool) -> Ints:
+        """Return the best of these stages for each, -1 where there is none.
 
         Of the stages that it makes longer by the least, that is the one whose slots and brokers stay the emptiest.
         Fillings of brokers are cubed, so that a full one counts for more than two half full (Awerbuch et al. 1995, Load
         balancing in the L_p norm). Each counts the more, the more there is in all stages for that broker, or for slots.
         """
-        limit, room, stages = self._limit[columns], self._room[columns], np.arange(self.count)[columns]
-        if not room.any():
+        if not len(stages):
             return np.full(len(earliest), -1, dtype=np.int64)
-        inverse, most = (SCALE << 30) // limit, MOST_FILLED * limit
-        used = (self._per_stage - room) * SCALE // self._per_stage
-        filled = np.broadcast_to(used * used * SCALE * self._slots, (len(earliest), len(stages))).copy()
-        longer = np.zeros_like(filled)
-        for rows, _, sizes in asked.sides():
-            sums = self._load[rows, columns] + sizes[:, None]
-            np.maximum(longer, self._reach[rows, columns] + (sizes[:, None] - limit), out=longer)
-            part = np.minimum(sums, most) * inverse >> 30
-            filled += part * part * part * self._weight[rows, None]
-        key = (longer << SHIFT) + (filled >> 20)
-        key[:, room == 0] = NEVER
+        reached = (self._reach[asked.rows.T[:, :, None], stages] + asked.sizes.T[:, :, None]).max(axis=0)
+        longer = np.maximum(reached - self._limit[stages], 0)
         if is_limited:
             last = np.maximum(earliest + 1, self.count - behind)
-            key[(stages < earliest[:, None]) | (stages >= last[:, None])] = NEVER
-        place = key.argmin(axis=1)
-        return np.where(key[np.arange(len(place)), place] < NEVER, stages[place], -1)
+            longer[(stages < earliest[:, None]) | (stages >= last[:, None])] = NEVER
+        # Few stages are made longer by the least: only these are asked how full they are.
+        cells = np.flatnonzero(longer == longer.min(axis=1, keepdims=True))
+        filled = np.full_like(longer, NEVER)
+        filled.flat[cells] = self._filled(asked.part(cells // len(stages)), stages[cells % len(stages)])
+        place = filled.argmin(axis=1)
+        return np.where(longer[np.arange(len(place)), place] < NEVER, stages[place], -1)
+
+    def _filled(self, asked: Loads, stages: Ints) -> Ints:
+        """Return how full each of these stages is with what is asked of it."""
+        used = (self._per_stage - self._room[stages]) * SCALE // self._per_stage
+        limit, stages = self._limit[stages, None], stages[:, None]
+        sums = np.minimum(self._load[asked.rows, stages] + asked.sizes, MOST_FILLED * limit)
+        part = sums * ((SCALE << 30) // limit) >> 30
+        by_brokers: Ints = (part * part * part * self._weight[asked.rows]).sum(axis=1)
+        return used * used * SCALE * self._slots + by_brokers >> 20
 
     def _is_together(self, asked: Loads, best: Ints) -> Bools:
         """Return which may all be dealt: those that come first at each broker, where their stage has room for all."""
@@ -219,29 +222,24 @@ class Dealing:
 
     def _take(self, asked: Loads, stages: Ints) -> None:
         np.subtract.at(self._room, stages, 1)
-        ends = []
-        for rows, others, sizes in asked.sides():
-            at = (rows, stages)
-            other = self._other[at]
-            is_held_back = (self._count[at] >= self._count[other, stages]) | (other == others)
-            later = self._end[at] + sizes * is_held_back
-            ends.append(np.where(self._count[at] > 0, later, sizes * (self._count[others, stages] + 1)))
-        for (rows, others, _), end in zip(asked.sides(), ends, strict=True):
-            at = (rows, stages)
-            is_first, other = self._count[at] == 0, self._other[at]
-            # Two rows may have the same largest copy.
-            is_same = ~is_first & (self._other[other, stages] == rows) & (other != others)
-            self._end[other[is_same], stages[is_same]] = end[is_same]
-            self._end[at] = end
-            self._other[at] = np.where(is_first, others, other)
-        for rows, _, sizes in asked.sides():
-            np.add.at(self._load, (rows, stages), sizes)
-            np.add.at(self._count, (rows, stages), sizes > 0)
-            np.maximum.at(self._longest, stages, self._load[rows, stages])
-        for rows, _, _ in asked.sides():
-            for at in ((rows, stages), (self._other[rows, stages], stages)):
-                is_held_back = self._count[at] >= self._count[self._other[at], stages]
-                self._reach[at] = np.maximum(self._load[at], self._end[at] * is_held_back)
+        rows, others, sizes, stage = asked.rows, asked.others, asked.sizes, stages[:, None]
+        count, other = self._count[rows, stage], self._other[rows, stage]
+        is_first = count == 0
+        is_held_back = (count >= self._count[other, stage]) | (other == others)
+        later = self._end[rows, stage] + sizes * is_held_back
+        end = np.where(is_first, sizes * (self._count[others, stage] + 1), later)
+        # Two rows may have the same largest copy.
+        is_same = ~is_first & (self._other[other, stage] == rows) & (other != others)
+        for row, twin, until, is_twin in zip(rows.T, other.T, end.T, is_same.T, strict=True):
+            self._end[twin[is_twin], stages[is_twin]] = until[is_twin]
+            self._end[row, stages] = until
+        self._other[rows, stage] = np.where(is_first, others, other)
+        np.add.at(self._load, (rows, stage), sizes)
+        np.add.at(self._count, (rows, stage), sizes > 0)
+        np.maximum.at(self._longest, stages, self._load[rows, stage].max(axis=1))
+        for cells in (rows, self._other[rows, stage]):
+            is_held_back = self._count[cells, stage] >= self._count[self._other[cells, stage], stage]
+            self._reach[cells, stage] = np.maximum(self._load[cells, stage], self._end[cells, stage] * is_held_back)
         if (self._longest[stages] > self._limit[stages]).any():
             self._pour()
 
@@ -257,9 +255,7 @@ class Dealing:
 
     def _pour(self) -> None:
         """Set the limits to the level at which all stages together are as long as the busiest broker needs."""
-        left, stages = self._whole, self.count
-        for longest in sorted(self._longest.tolist(), reverse=True):
-            if longest * stages <= left:
-                break
-            left, stages = left - longest, stages - 1
-        self._limit = np.maximum(self._longest, max(1, left // stages if stages else 0))
+        longest, stages = np.sort(self._longest)[::-1], np.arange(self.count, 0, -1)
+        left = self._whole - np.cumsum(longest) + longest
+        levels = (left // stages)[longest * stages <= left]
+        self._limit = np.maximum(self._longest, levels[:1].max(initial=1))
