@@ -16,8 +16,9 @@ Steps are looked at in batches, against the stages as they are before the batch.
 meet at one broker in one stage; the others are looked at again. All numbers are whole.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain
 from typing import Protocol
 
@@ -35,6 +36,8 @@ WHOLE, SCALE, MOST_FILLED, NEVER = 1 << 25, 1 << 10, 8, np.iinfo(np.int64).max
 SLOTS_PART = 2
 # So many steps are looked at together, where there are at least so many cells a step: fewer would often meet.
 BATCH, CELLS_A_STEP = 64, 64
+# Where at most one in so many stages is made longer by the least, only these are asked how full they are.
+FEW = 8
 # After one step in ten, the largest, a batch looks at so many stages, the next one at others: packing stays linear.
 MOST_LOOKED_AT = 400
 
@@ -95,6 +98,11 @@ class Loads:
     def others(self) -> Ints:
         """The row at the other end of each copy; the source stands for its first copy."""
         return self.rows[:, [-1] * (self.rows.shape[1] - 1) + [0]]
+
+    def added_to(self, held: Ints, columns: slice, kept: Bools) -> Iterator[Ints]:
+        """Yield, side by side, what each row holds in the kept ones of these columns with what is asked of it."""
+        for rows, sizes in zip(self.rows.T, self.sizes.T, strict=True):
+            yield held[rows, columns][:, kept] + sizes[:, None]
 
     def summed(self, steps: Ints) -> Ints:
         """Return what all these ask of each row."""
@@ -159,8 +167,8 @@ class Dealing:
             batch, begin = np.concatenate([waiting, np.arange(begin, end)]), end
             asked = self._loads.part(steps[batch])
             is_limited = bool(earliest[batch].any() or behind[batch].any())
-            stages = self._with_room(turn, is_whole=is_limited or 10 * begin <= len(steps))
-            best = self._best(asked, stages, earliest[batch], behind[batch], is_limited=is_limited)
+            columns = self._columns(turn, is_whole=is_limited or 10 * begin <= len(steps))
+            best = self._best(asked, columns, earliest[batch], behind[batch], is_limited=is_limited)
             is_dealt = self._is_together(asked, best)
             self._take(Loads(asked.rows[is_dealt], asked.sizes[is_dealt]), best[is_dealt])
             found[batch[is_dealt]] = best[is_dealt]
@@ -169,42 +177,50 @@ class Dealing:
             waiting, turn = batch[~is_dealt], turn + 1
         return found
 
-    def _with_room(self, turn: int, *, is_whole: bool) -> Ints:
-        """Return the stages with room: all, or each so many-th, others in each turn, where one of these has room."""
+    def _columns(self, turn: int, *, is_whole: bool) -> slice:
+        """Return the stages to look at: all of them, or each so many-th, others in each turn, where one has room."""
         every = 1 if is_whole else -(-self.count // MOST_LOOKED_AT) or 1
-        has_room = self._room > 0
-        stages = np.flatnonzero(has_room[turn % every :: every]) * every + turn % every
-        return stages if len(stages) else np.flatnonzero(has_room)
+        part = slice(turn % every, None, every)
+        return part if self._room[part].any() else slice(None)
 
-    def _best(self, asked: Loads, stages: Ints, earliest: Ints, behind: Ints, *, is_limited: bool) -> Ints:
-        """Return the best of these stages for each, -1 where there is none.
+    def _best(self, asked: Loads, columns: slice, earliest: Ints, behind: Ints, *, is_limited: bool) -> Ints:
+        """Return the best stage for each, -1 where there is none.
 
         Of the stages that it makes longer by the least, that is the one whose slots and brokers stay the emptiest.
         Fillings of brokers are cubed, so that a full one counts for more than two half full (Awerbuch et al. 1995, Load
         balancing in the L_p norm). Each counts the more, the more there is in all stages for that broker, or for slots.
         """
+        has_room = self._room[columns] > 0
+        stages = np.arange(self.count)[columns][has_room]
         if not len(stages):
             return np.full(len(earliest), -1, dtype=np.int64)
-        reached = (self._reach[asked.rows.T[:, :, None], stages] + asked.sizes.T[:, :, None]).max(axis=0)
+        reached = reduce(np.maximum, asked.added_to(self._reach, columns, has_room))
         longer = np.maximum(reached - self._limit[stages], 0)
         if is_limited:
             last = np.maximum(earliest + 1, self.count - behind)
             longer[(stages < earliest[:, None]) | (stages >= last[:, None])] = NEVER
-        # Few stages are made longer by the least: only these are asked how full they are.
-        cells = np.flatnonzero(longer == longer.min(axis=1, keepdims=True))
-        filled = np.full_like(longer, NEVER)
-        filled.flat[cells] = self._filled(asked.part(cells // len(stages)), stages[cells % len(stages)])
+        is_least = longer == longer.min(axis=1, keepdims=True)
+        cells = np.flatnonzero(is_least)
+        if len(cells) * FEW > is_least.size:
+            sums, weight = asked.added_to(self._load, columns, has_room), self._weight[asked.rows.T, None]
+            filled = np.where(is_least, self._filled(sums, weight, stages), NEVER)
+        else:
+            step, place = np.divmod(cells, len(stages))
+            rows = asked.rows[step].T
+            filled = np.full_like(longer, NEVER)
+            sums = self._load[rows, stages[place]] + asked.sizes[step].T
+            filled.flat[cells] = self._filled(sums, self._weight[rows], stages[place])
         place = filled.argmin(axis=1)
         return np.where(longer[np.arange(len(place)), place] < NEVER, stages[place], -1)
 
-    def _filled(self, asked: Loads, stages: Ints) -> Ints:
-        """Return how full each of these stages is with what is asked of it."""
-        used = (self._per_stage - self._room[stages]) * SCALE // self._per_stage
-        limit, stages = self._limit[stages, None], stages[:, None]
-        sums = np.minimum(self._load[asked.rows, stages] + asked.sizes, MOST_FILLED * limit)
-        part = sums * ((SCALE << 30) // limit) >> 30
-        by_brokers: Ints = (part * part * part * self._weight[asked.rows]).sum(axis=1)
-        return used * used * SCALE * self._slots + by_brokers >> 20
+    def _filled(self, sums: Iterable[Ints], weights: Ints, stages: Ints) -> Ints:
+        """Return how full each of these stages is where its brokers hold these sums, side by side."""
+        limit, used = self._limit[stages], (self._per_stage - self._room[stages]) * SCALE // self._per_stage
+        most, inverse, filled = MOST_FILLED * limit, (SCALE << 30) // limit, used * used * SCALE * self._slots
+        for each, weight in zip(sums, weights, strict=True):
+            part = np.minimum(each, most) * inverse >> 30
+            filled = filled + part * part * part * weight
+        return filled >> 20
 
     def _is_together(self, asked: Loads, best: Ints) -> Bools:
         """Return which may all be dealt: those that come first at each broker, where their stage has room for all."""
