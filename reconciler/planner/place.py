@@ -415,7 +415,7 @@ def _moves(
     each = zip(target.lists.items(), lists_of(present), *(column.tolist() for column in columns), strict=True)
     for (key, after), before, is_order, copies, one, is_new in each:
         if not is_new:
-            is_relief = not is_order and not full.isdisjoint(set(before) - set(after))
+            is_relief = bool(full) and not is_order and not full.isdisjoint(set(before) - set(after))
             other = for_leaders if is_order else (Reason.BALANCE, limit_at) if is_relief else for_sets
             reason, at = why.get(key) or other
             yield Move(key, before, after, copies * max(one, 0), reason, at, is_size_known=one >= 0)

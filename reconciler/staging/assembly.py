@@ -79,17 +79,16 @@ def assemble(
 
 def _cordoned(stages: Sequence[Stage], observed: Cluster, desired: Desired) -> tuple[int, ...]:
     """Return the living brokers that are declared draining, lose replicas, and know what a cordon is."""
-    if not desired.cluster.moves.is_draining_cordoned:
+    draining = {id_ for id_, broker in desired.cluster.brokers.items() if broker.state is BrokerState.DRAINING}
+    if not draining or not desired.cluster.moves.is_draining_cordoned:
         return ()
     # A cordon (KIP-1066) keeps new replicas off a broker while its own leave.
     moves = [move for stage in stages if isinstance(stage, ReassignStage) for move in stage.moves]
     emptied = {broker for move in moves for broker in move.from_replicas if broker not in move.to_replicas}
     return tuple(
         broker
-        for broker in sorted(emptied)
-        if desired.cluster.broker(broker).state is BrokerState.DRAINING
-        and observed.is_alive(broker)
-        and _knows_cordons(observed.brokers[broker], observed)
+        for broker in sorted(emptied & draining)
+        if observed.is_alive(broker) and _knows_cordons(observed.brokers[broker], observed)
     )
 
 

@@ -207,9 +207,8 @@ class Dealing:
         else:
             step, place = np.divmod(cells, len(stages))
             rows = asked.rows[step].T
-            filled = np.full_like(longer, NEVER)
-            sums = self._load[rows, stages[place]] + asked.sizes[step].T
-            filled.flat[cells] = self._filled(sums, self._weight[rows], stages[place])
+            filled, held = np.full_like(longer, NEVER), self._load[rows, stages[place]]
+            filled.flat[cells] = self._filled(held + asked.sizes[step].T, self._weight[rows], stages[place])
         place = filled.argmin(axis=1)
         return np.where(longer[np.arange(len(place)), place] < NEVER, stages[place], -1)
 
