@@ -100,12 +100,9 @@ def _knows_cordons(broker: Broker, observed: Cluster) -> bool:
 
 def _brokers_needed(served: Iterable[tuple[Move, int | None]], inside: Iterable[DirMove]) -> tuple[int, ...]:
     """Return the brokers without which a copy could not end: all that a copying move ends on, and its source."""
-    needed = {move.broker for move in inside}
-    for move, source in served:
-        if move.added:
-            needed.update(move.to_replicas)
-            needed.update(() if source is None else (source,))
-    return tuple(sorted(needed))
+    copying = [(move.to_replicas, source) for move, source in served if move.added]
+    needed = {move.broker for move in inside} | {broker_id for replicas, _ in copying for broker_id in replicas}
+    return tuple(sorted(needed | {source for _, source in copying if source is not None}))
 
 
 def _topic_ids(changes: Iterable[TopicChange], moved: frozenset[str], observed: Cluster) -> Mapping[str, str]:

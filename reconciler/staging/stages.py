@@ -170,11 +170,8 @@ def _in_order(
     counts = [len(changes.before), len(changes.after_moves), len(changes.last)]
     before, after, last = (tuple(range(sum(counts[:part]), sum(counts[: part + 1]))) for part in range(3))
     waiting = {change.topic for change in changes.after_moves}
-    ends = [
-        number
-        for number, steps in enumerate(packed.stages)
-        if waiting and any(_topic(step) in waiting for step in steps)
-    ]
+    looked_at = enumerate(packed.stages if waiting else ())
+    ends = [number for number, steps in looked_at if any(_topic(step) in waiting for step in steps)]
     stages: list[Stage] = [TopicsStage(0, before)] if before else []
     if due:
         stages.append(ElectStage(0, spread_over_leaders(due)))
