@@ -43,10 +43,12 @@ def broken_partitions(
     # A wrong number of replicas is told without naming a broker: of all of a kind in the same words.
     is_told = np.array([[each.reason for each in found] == _NUMBER_ALONE for found in of_kind], dtype=np.bool_)[kind]
     others, rows = broken(np.flatnonzero(suspect & ~is_told)), np.flatnonzero(suspect)
+    factor_at = [None if rule.declared is None else rule.declared.where("replicationFactor") for rule in topics]
     lists = (is_told[rows], table.topic[rows], table.number[rows], kind[rows])
     for told, topic, number, one in zip(*(each.tolist() for each in lists), strict=True):
         if told:
-            yield (_again(of_kind[one][0], topics[topic], number),)
+            rule, key = of_kind[one][0], TopicPartition(table.topics[topic], number)
+            yield (BrokenRule(key, rule.reason, rule.detail, factor_at[topic]),)
         elif found := next(others):
             yield found
 
@@ -54,11 +56,6 @@ def broken_partitions(
 _NUMBER_ALONE = [Reason.REPLICATION_FACTOR]
 _Broken = tuple[Reason, str, Location | None]
 """Why a partition has to change, in words, and the line that asks for it."""
-
-
-def _again(rule: BrokenRule, rules: TopicRules, number: int) -> BrokenRule:
-    at = rules.declared.where("replicationFactor") if rules.declared is not None else None
-    return BrokenRule(TopicPartition(rules.topic, number), rule.reason, rule.detail, at)
 
 
 def _as_rules_see_them(

@@ -144,7 +144,7 @@ def _log_dirs(disk: DiskUse) -> Mapping[int, tuple[LogDirUse, ...]]:
 def _predicted(disk: DiskUse, steps: Sequence[Step]) -> Mapping[TopicPartition, Mapping[int, str]]:
     """Return the log dir of each replica that is copied, where it can be predicted."""
     found: dict[TopicPartition, dict[int, str]] = {}
-    for step in steps:
+    for step in steps if disk.dirs else ():
         for broker_id in sorted(step.added):
             if broker_id in disk.dirs and broker_id not in step.move.log_dirs:
                 key = step.move.topic_partition
