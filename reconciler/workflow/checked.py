@@ -111,10 +111,12 @@ def _columns(
 
 def _first_places(numbers: Ints) -> Ints:
     """Return, in each row, the place where a number stands first; what is below 0 stays."""
-    places, is_one = numbers.copy(), numbers >= 0
-    for place in reversed(range(numbers.shape[1])):
-        np.copyto(places, place, where=(numbers == numbers[:, place, None]) & is_one)
-    return places
+    # A column lies in one piece: rows are short, and numpy is slow with short pieces.
+    columns = np.ascontiguousarray(numbers.T)
+    places, is_one = columns.copy(), columns >= 0
+    for place in reversed(range(len(columns))):
+        np.copyto(places, place, where=(columns == columns[place]) & is_one)
+    return places.T
 
 
 def _steps(plan: Plan) -> Mapping[TopicPartition, list[int]]:
