@@ -43,12 +43,12 @@ def broken_partitions(
     # A wrong number of replicas is told without naming a broker: of all of a kind in the same words.
     is_told = np.array([[each.reason for each in found] == _NUMBER_ALONE for found in of_kind], dtype=np.bool_)[kind]
     others, rows = broken(np.flatnonzero(suspect & ~is_told)), np.flatnonzero(suspect)
+    factor_at = [None if rule.declared is None else rule.declared.where("replicationFactor") for rule in topics]
     lists = (is_told[rows], table.topic[rows], table.number[rows], kind[rows])
     for told, topic, number, one in zip(*(each.tolist() for each in lists), strict=True):
         if told:
-            rule, first_told = topics[topic], of_kind[one][0]
-            at = rule.declared.where("replicationFactor") if rule.declared is not None else None
-            yield (BrokenRule(TopicPartition(rule.topic, number), first_told.reason, first_told.detail, at),)
+            rule, key = of_kind[one][0], TopicPartition(table.topics[topic], number)
+            yield (BrokenRule(key, rule.reason, rule.detail, factor_at[topic]),)
         elif found := next(others):
             yield found
 

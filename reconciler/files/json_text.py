@@ -76,26 +76,37 @@ def malformed(code: str, name: str, content: bytes, wrong: Malformed) -> Invalid
 
 def canonical_json(value: object, whole: Collection[str] = ()) -> str:
     """Return the one shortest form of that value: sorted keys, no spaces. `whole`: its members without any float."""
-    if not isinstance(value, dict) or not whole:
-        return _ENCODER.encode(value)
-    texts = {key: (_quick(is_spaced=False) if key in whole else _ENCODER.encode)(each) for key, each in value.items()}
-    return "{" + ",".join(f"{_ENCODER.encode(key)}:{texts[key]}" for key in sorted(texts)) + "}"
+    return b"".join(canonical_parts(value, whole)).decode() if whole else _ENCODER.encode(value)
+
+
+def canonical_parts(value: object, whole: Collection[str]) -> Iterator[bytes]:
+    """Yield the same in UTF-8, an object member by member, as it may be long."""
+    if not isinstance(value, dict):
+        yield _ENCODER.encode(value).encode()
+        return
+    yield b"{"
+    for place, key in enumerate(sorted(value)):
+        yield f"{',' if place else ''}{_ENCODER.encode(key)}:".encode()
+        yield _quick(is_spaced=False)(value[key]) if key in whole else _ENCODER.encode(value[key]).encode()
+    yield b"}"
 
 
 def readable_json(value: object, whole: Collection[str] = ()) -> str:
     """Return sorted JSON with one object a line where objects are listed, and one newline at the end."""
-    return _written(value, "", _SPACED.encode, whole) + "\n"
+    return "".join([*_pieces(value, "", _SPACED.encode, whole), "\n"])
 
 
 @cache
-def _quick(*, is_spaced: bool) -> Callable[[object], str]:
+def _quick(*, is_spaced: bool) -> Callable[[object], bytes]:
     """Return what writes the same but for floats, in a fifth of the time."""
     import msgspec  # only what writes has a use for it
 
     encode, form = msgspec.json.Encoder(order="sorted").encode, msgspec.json.format
-    if is_spaced:
-        return lambda value: form(encode(value), indent=0).decode()
-    return lambda value: encode(value).decode()
+    return (lambda value: form(encode(value), indent=0)) if is_spaced else encode
+
+
+def _quickly(value: object) -> str:
+    return _quick(is_spaced=True)(value).decode()
 
 
 @contextmanager
@@ -110,22 +121,26 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _written(
+def _pieces(
     value: object, indent: str, encode: Callable[[object], str], whole: Collection[str] = (), longest: int = _LONG_LINE
-) -> str:
-    """Return the value on one line if it lists no objects and, being an object, is short; else one line a member."""
+) -> list[str]:
+    """Return the value on one line if it lists no objects and, being an object, is short; else one line a member.
+
+    Joined, the pieces are its text: whole texts, which may be long, are copied once.
+    """
     inner = indent + INDENT
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        return _block(_items(value, inner, encode), "[]", indent)
+        return [f"[\n{inner}", f",\n{inner}".join(_items(value, inner, encode)), f"\n{indent}]"]
     if not isinstance(value, dict):
-        return encode(value)
+        return [encode(value)]
     line = "" if _lists_objects(value) else encode(value)
     if (line and len(line) <= longest) or not value:
-        return line
-    texts = {
-        key: _written(each, inner, _quick(is_spaced=True) if key in whole else encode) for key, each in value.items()
-    }
-    return _block([f"{_SPACED.encode(key)}: {texts[key]}" for key in sorted(texts)], "{}", indent)
+        return [line]
+    pieces: list[str] = []
+    for key in sorted(value):
+        pieces += [f",\n{inner}" if pieces else f"{{\n{inner}", f"{_SPACED.encode(key)}: "]
+        pieces += _pieces(value[key], inner, _quickly if key in whole else encode)
+    return [*pieces, f"\n{indent}}}"]
 
 
 def _items(items: list[dict[str, Any]], indent: str, encode: Callable[[object], str]) -> list[str]:
@@ -134,14 +149,9 @@ def _items(items: list[dict[str, Any]], indent: str, encode: Callable[[object], 
     return [
         line
         if line and len(line) <= _LONG_ITEM and "[{" not in line
-        else _written(item, indent, encode, (), _LONG_ITEM)
+        else "".join(_pieces(item, indent, encode, (), _LONG_ITEM))
         for item, line in zip(items, lines, strict=True)
     ]
-
-
-def _block(lines: list[str], brackets: str, indent: str) -> str:
-    inner = indent + INDENT
-    return f"{brackets[0]}\n{inner}{f',{chr(10)}{inner}'.join(lines)}\n{indent}{brackets[1]}"
 
 
 def _lists_objects(value: dict[str, Any]) -> bool:

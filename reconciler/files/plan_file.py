@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reconciler.files.json_text import canonical_json, collector_paused, malformed, parse_json, readable_json
+from reconciler.files.json_text import canonical_parts, collector_paused, malformed, parse_json, readable_json
 from reconciler.files.raw import display_name, invalid, plain_bytes, raw_bytes, write_atomically
 from reconciler.files.signature import check_signature
 from reconciler.files.snapshot import check_version, refuse_other_kind
@@ -116,8 +116,10 @@ def plan_from_json(document: object) -> Plan:
 
 
 def _content_digest(document: dict[str, Any]) -> str:
-    rest = {key: value for key, value in document.items() if key not in _OVER_ALL_ELSE}
-    return _DIGEST + hashlib.sha256(canonical_json(rest, _WHOLE).encode()).hexdigest()
+    digest = hashlib.sha256()
+    for part in canonical_parts({key: document[key] for key in document.keys() - _OVER_ALL_ELSE}, _WHOLE):
+        digest.update(part)
+    return _DIGEST + digest.hexdigest()
 
 
 def _id_of(digest: str) -> str:

@@ -16,10 +16,12 @@ NONE = -1
 
 def alike(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
     """Return the first row of each kind, ascending, and the kind of each row; rows of a kind are equal throughout."""
-    code = np.zeros_like(columns[0])
+    code = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         least = int(column.min(initial=0))
         span = int(column.max(initial=0)) - least + 1
+        if span == 1:
+            continue
         if int(code.max(initial=0)) >= (1 << 62) // span:
             code = np.unique(code, return_inverse=True)[1]
         code = code * span + (column - least)

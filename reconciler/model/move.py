@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated
 
-from reconciler.model.codec import FILLED, INLINE, Ids, Key
+from reconciler.model.codec import FILLED, HIDDEN, INLINE, Ids, Key
 from reconciler.model.problem import Location
 from reconciler.model.topic_partition import TopicPartition
 
@@ -25,6 +25,10 @@ class Reason(StrEnum):
     LOG_DIRS = "logDirs"
 
 
+_NONE_ASKED: Mapping[int, str] = {}
+"""One for all moves: there are very many."""
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """One partition from one whole ordered list of replicas to another."""
@@ -42,12 +46,19 @@ class Move:
         Mapping[int, str],
         Key("logDirs"),
         "The log dir that each new replica is asked to go to; a broker not there: Kafka chooses.",
-    ] = field(default_factory=dict, hash=False)
+    ] = field(default_factory=lambda: _NONE_ASKED, hash=False)
+    made_added: Annotated[tuple[int, ...] | None, HIDDEN, "What is added, once it was asked for."] = field(
+        default=None, init=False, compare=False, repr=False
+    )
 
     @property
     def added(self) -> tuple[int, ...]:
         """The replicas that must be copied, in the order of `to_replicas`."""
-        return tuple([replica for replica in self.to_replicas if replica not in self.from_replicas])
+        if self.made_added is None:
+            added = tuple([replica for replica in self.to_replicas if replica not in self.from_replicas])
+            # What follows from a frozen value may be kept in it.
+            object.__setattr__(self, "made_added", added)
+        return self.made_added  # type: ignore[return-value] # just made
 
     @property
     def removed(self) -> tuple[int, ...]:

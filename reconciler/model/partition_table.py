@@ -118,13 +118,10 @@ class PartitionTable:
 
     def rows_of(self, keys: Iterable[TopicPartition]) -> Ints:
         """Return the row of each of these partitions, NONE where there is no such partition."""
-        starts, position = self.start.tolist(), {name: place for place, name in enumerate(self.topics)}
-        found = []
-        for name, number in keys:
-            place = position.get(name, NONE)
-            is_there = place >= 0 and starts[place] + number < starts[place + 1]
-            found.append(starts[place] + number if is_there else NONE)
-        return np.array(found, dtype=np.int64)
+        wanted, position = [*keys], {name: place for place, name in enumerate(self.topics)}
+        place = np.array([position.get(name, NONE) for name, _ in wanted], dtype=np.int64)
+        row = self.start[place] + np.array([number for _, number in wanted], dtype=np.int64)
+        return np.where((place >= 0) & (row < self.start[place + 1]), row, NONE)
 
     def leaders(self, rows: Ints) -> list[int | None]:
         """Return who leads each of these rows; None for nobody, and where the row is NONE."""

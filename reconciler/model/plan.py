@@ -396,7 +396,10 @@ class Plan:
         return Summary(
             replica_moves=copies,
             bytes=size,
-            leader_changes=sum(first[key][:1] != last[key][:1] for key in first),
+            # Both have the same keys in the same order.
+            leader_changes=sum(
+                before[:1] != after[:1] for before, after in zip(first.values(), last.values(), strict=True)
+            ),
             elections=sum(len(elections_of(stage)) for stage in self.stages),
             topic_changes=len(self.topic_changes),
             partitions=len(first),

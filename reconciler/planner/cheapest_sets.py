@@ -174,4 +174,4 @@ def _most_in_a_rack(rack: Ints, columns: Ints) -> int:
     """Return the most of one row's brokers that stand in one rack."""
     where = np.where(columns >= 0, rack[columns], -1) if len(rack) else columns
     racks = range(int(rack.max(initial=-1)) + 1)
-    return max((int((where == number).sum(axis=1).max(initial=0)) for number in racks), default=0)
+    return max((int(np.count_nonzero(where == number, axis=1).max(initial=0)) for number in racks), default=0)

@@ -304,7 +304,8 @@ def _excess_warnings(budgeted: Budgeted) -> Iterator[Problem]:
 def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
     """Return which bytes of tiered topics the moves count: local ones where what is not tiered is unknown of any."""
     tiered = {name for name, topic in observed.topics.items() if topic.configs.get(REMOTE_STORAGE) == "true"}
-    copied = (move.topic_partition for move in moves if move.topic_partition.topic in tiered and move.added)
+    looked_at = moves if tiered else ()
+    copied = (move.topic_partition for move in looked_at if move.topic_partition.topic in tiered and move.added)
     untiered = [observed.topics[topic].partitions[partition].untiered_bytes for topic, partition in copied]
     if not untiered:
         return None
@@ -374,7 +375,7 @@ def _moves(
     partitions: PartitionsToPlace, target: _Target, broken: Sequence[BrokenRule], desired: Desired, full: frozenset[int]
 ) -> Iterator[Move]:
     """Yield the moves; what leaves a broker of `full`, which holds more than a limit allows, is told with its line."""
-    why = {finding.topic_partition: (finding.reason, finding.at) for finding in broken}
+    why = {finding.topic_partition: finding for finding in broken}
     balance, present, size = desired.cluster.balance, partitions.replicas[target.rows], partitions.size[target.rows]
     for_sets = Reason.BALANCE, _asked_at(balance, _FOR_SETS) or desired.cluster.limits.at.get("diskUse")
     limit_at = desired.cluster.limits.at.get("replicasPerBroker")
@@ -386,9 +387,12 @@ def _moves(
     each = zip(target.lists.items(), lists_of(present), *(column.tolist() for column in columns), strict=True)
     for (key, after), before, is_order, copies, one, is_new in each:
         if not is_new:
-            is_relief = not is_order and not full.isdisjoint(set(before) - set(after))
-            other = for_leaders if is_order else (Reason.BALANCE, limit_at) if is_relief else for_sets
-            reason, at = why.get(key) or other
+            found = why.get(key)
+            if found is not None:
+                reason, at = found.reason, found.at
+            else:
+                is_relief = not is_order and not full.isdisjoint(set(before) - set(after))
+                reason, at = for_leaders if is_order else (Reason.BALANCE, limit_at) if is_relief else for_sets
             yield Move(key, before, after, copies * max(one, 0), reason, at, is_size_known=one >= 0)
 
 

@@ -96,6 +96,8 @@ def _instead(task: PlacementTask, moves: Sequence[Move]) -> Iterator[tuple[Swap,
         return
     changes = {(move.removed, move.added) for move in moves if move.reason is Reason.BALANCE}
     swaps = sorted({swap for change in changes for swap in _swaps(*change, task.eligible)})
+    if not swaps:
+        return
     staying = _staying(task, {move.topic_partition for move in moves})
     place, seat = np.nonzero(task.replicas[staying] >= 0)
     broker = task.replicas[staying[place], seat]

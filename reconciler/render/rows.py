@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from reconciler.model.change import (
     AlterConfigs,
@@ -50,8 +51,7 @@ class Row:
     is_size_known: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class _Path:
+class _Path(NamedTuple):
     """A partition's whole way through the plan: several moves where the stages chain them."""
 
     topic: str

@@ -77,13 +77,16 @@ def assemble(
 
 def _cordoned(stages: Sequence[Stage], observed: Cluster, desired: Desired) -> tuple[int, ...]:
     """Return the living brokers that are declared draining, lose replicas, and know what a cordon is."""
-    if not desired.cluster.moves.is_draining_cordoned:
+    draining = {id_ for id_, broker in desired.cluster.brokers.items() if broker.state is BrokerState.DRAINING}
+    if not draining or not desired.cluster.moves.is_draining_cordoned:
         return ()
     # A cordon (KIP-1066) keeps new replicas off a broker while its own leave.
-    emptied = sorted({broker for move in moves_of(stages) for broker in move.removed})
-    draining = (broker for broker in emptied if desired.cluster.broker(broker).state is BrokerState.DRAINING)
-    alive = (broker for broker in draining if observed.is_alive(broker))
-    return tuple(broker for broker in alive if _knows_cordons(observed.brokers[broker], observed))
+    emptied = {broker for move in moves_of(stages) for broker in move.from_replicas if broker not in move.to_replicas}
+    return tuple(
+        broker
+        for broker in sorted(emptied & draining)
+        if observed.is_alive(broker) and _knows_cordons(observed.brokers[broker], observed)
+    )
 
 
 def _knows_cordons(broker: Broker, observed: Cluster) -> bool:
@@ -94,12 +97,9 @@ def _knows_cordons(broker: Broker, observed: Cluster) -> bool:
 
 def _brokers_needed(served: Iterable[tuple[Move, int | None]], inside: Iterable[DirMove]) -> tuple[int, ...]:
     """Return the brokers without which a copy could not end: all that a copying move ends on, and its source."""
-    needed = {move.broker for move in inside}
-    for move, source in served:
-        if move.added:
-            needed.update(move.to_replicas)
-            needed.update(() if source is None else (source,))
-    return tuple(sorted(needed))
+    copying = [(move.to_replicas, source) for move, source in served if move.added]
+    needed = {move.broker for move in inside} | {broker_id for replicas, _ in copying for broker_id in replicas}
+    return tuple(sorted(needed | {source for _, source in copying if source is not None}))
 
 
 def _topic_ids(changes: Iterable[TopicChange], moved: frozenset[str], observed: Cluster) -> Mapping[str, str]:

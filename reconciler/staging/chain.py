@@ -237,10 +237,10 @@ def _leader_after(leader: int | None, target: Sequence[int]) -> int:
 
 
 def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader: int | None, rest: int) -> Step:
-    added = tuple(replica for replica in target if replica not in current)
-    removed = tuple(replica for replica in current if replica not in target)
     whole = walk.move
     is_whole = current == whole.from_replicas and target == whole.to_replicas
+    added = whole.added if is_whole else tuple([replica for replica in target if replica not in current])
+    removed = tuple([replica for replica in current if replica not in target])
     copied = walk.size * len(added)
     move = whole
     if not is_whole:

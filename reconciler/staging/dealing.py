@@ -16,8 +16,9 @@ Steps are looked at in batches, against the stages as they are before the batch.
 meet at one broker in one stage; the others are looked at again. All numbers are whole.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain
 from typing import Protocol
 
@@ -29,12 +30,14 @@ from reconciler.model.columns import Bools, Ints, place_among_equals
 # Measured on 20,000 partitions whose replication factor grows: 1.001 times the bound, 1.007 at 100 percent.
 LEVEL_PERCENT = 97
 # Stages are compared in whole numbers of 64 bits: the busiest broker has WHOLE to do, a full stage is filled to SCALE
-# and counts as filled 8 times at most, and SHIFT bits hold what is compared where stages become longer by the same.
-WHOLE, SCALE, MOST_FILLED, SHIFT, NEVER = 1 << 25, 1 << 10, 8, 34, np.iinfo(np.int64).max
+# and counts as filled 8 times at most.
+WHOLE, SCALE, MOST_FILLED, NEVER = 1 << 25, 1 << 10, 8, np.iinfo(np.int64).max
 # Slots count for a part of what a broker counts for: bytes bind first in nearly all stages.
 SLOTS_PART = 2
 # So many steps are looked at together, where there are at least so many cells a step: fewer would often meet.
 BATCH, CELLS_A_STEP = 64, 64
+# Where at most one in so many stages is made longer by the least, only these are asked how full they are.
+FEW = 8
 # After one step in ten, the largest, a batch looks at so many stages, the next one at others: packing stays linear.
 MOST_LOOKED_AT = 400
 
@@ -91,11 +94,15 @@ class Loads:
         """Return those of some steps."""
         return Loads(self.rows[steps], self.sizes[steps], self.unit)
 
-    def sides(self) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Yield columns: the row of each broker that takes part, that at the other end of its copy, and the bytes."""
-        for column, (rows, sizes) in enumerate(zip(self.rows.T, self.sizes.T, strict=True)):
-            is_source = column == self.rows.shape[1] - 1
-            yield rows, self.rows[:, 0 if is_source else -1], sizes
+    @property
+    def others(self) -> Ints:
+        """The row at the other end of each copy; the source stands for its first copy."""
+        return self.rows[:, [-1] * (self.rows.shape[1] - 1) + [0]]
+
+    def added_to(self, held: Ints, columns: slice, kept: Bools) -> Iterator[Ints]:
+        """Yield, side by side, what each row holds in the kept ones of these columns with what is asked of it."""
+        for rows, sizes in zip(self.rows.T, self.sizes.T, strict=True):
+            yield held[rows, columns][:, kept] + sizes[:, None]
 
     def summed(self, steps: Ints) -> Ints:
         """Return what all these ask of each row."""
@@ -183,25 +190,36 @@ class Dealing:
         Fillings of brokers are cubed, so that a full one counts for more than two half full (Awerbuch et al. 1995, Load
         balancing in the L_p norm). Each counts the more, the more there is in all stages for that broker, or for slots.
         """
-        limit, room, stages = self._limit[columns], self._room[columns], np.arange(self.count)[columns]
-        if not room.any():
+        has_room = self._room[columns] > 0
+        stages = np.arange(self.count)[columns][has_room]
+        if not len(stages):
             return np.full(len(earliest), -1, dtype=np.int64)
-        inverse, most = (SCALE << 30) // limit, MOST_FILLED * limit
-        used = (self._per_stage - room) * SCALE // self._per_stage
-        filled = np.broadcast_to(used * used * SCALE * self._slots, (len(earliest), len(stages))).copy()
-        longer = np.zeros_like(filled)
-        for rows, _, sizes in asked.sides():
-            sums = self._load[rows, columns] + sizes[:, None]
-            np.maximum(longer, self._reach[rows, columns] + (sizes[:, None] - limit), out=longer)
-            part = np.minimum(sums, most) * inverse >> 30
-            filled += part * part * part * self._weight[rows, None]
-        key = (longer << SHIFT) + (filled >> 20)
-        key[:, room == 0] = NEVER
+        reached = reduce(np.maximum, asked.added_to(self._reach, columns, has_room))
+        longer = np.maximum(reached - self._limit[stages], 0)
         if is_limited:
             last = np.maximum(earliest + 1, self.count - behind)
-            key[(stages < earliest[:, None]) | (stages >= last[:, None])] = NEVER
-        place = key.argmin(axis=1)
-        return np.where(key[np.arange(len(place)), place] < NEVER, stages[place], -1)
+            longer[(stages < earliest[:, None]) | (stages >= last[:, None])] = NEVER
+        is_least = longer == longer.min(axis=1, keepdims=True)
+        cells = np.flatnonzero(is_least)
+        if len(cells) * FEW > is_least.size:
+            sums, weight = asked.added_to(self._load, columns, has_room), self._weight[asked.rows.T, None]
+            filled = np.where(is_least, self._filled(sums, weight, stages), NEVER)
+        else:
+            step, place = np.divmod(cells, len(stages))
+            rows = asked.rows[step].T
+            filled, held = np.full_like(longer, NEVER), self._load[rows, stages[place]]
+            filled.flat[cells] = self._filled(held + asked.sizes[step].T, self._weight[rows], stages[place])
+        place = filled.argmin(axis=1)
+        return np.where(longer[np.arange(len(place)), place] < NEVER, stages[place], -1)
+
+    def _filled(self, sums: Iterable[Ints], weights: Ints, stages: Ints) -> Ints:
+        """Return how full each of these stages is where its brokers hold these sums, side by side."""
+        limit, used = self._limit[stages], (self._per_stage - self._room[stages]) * SCALE // self._per_stage
+        most, inverse, filled = MOST_FILLED * limit, (SCALE << 30) // limit, used * used * SCALE * self._slots
+        for each, weight in zip(sums, weights, strict=True):
+            part = np.minimum(each, most) * inverse >> 30
+            filled = filled + part * part * part * weight
+        return filled >> 20
 
     def _is_together(self, asked: Loads, best: Ints) -> Bools:
         """Return which may all be dealt: those that come first at each broker, where their stage has room for all."""
@@ -219,29 +237,24 @@ class Dealing:
 
     def _take(self, asked: Loads, stages: Ints) -> None:
         np.subtract.at(self._room, stages, 1)
-        ends = []
-        for rows, others, sizes in asked.sides():
-            at = (rows, stages)
-            other = self._other[at]
-            is_held_back = (self._count[at] >= self._count[other, stages]) | (other == others)
-            later = self._end[at] + sizes * is_held_back
-            ends.append(np.where(self._count[at] > 0, later, sizes * (self._count[others, stages] + 1)))
-        for (rows, others, _), end in zip(asked.sides(), ends, strict=True):
-            at = (rows, stages)
-            is_first, other = self._count[at] == 0, self._other[at]
-            # Two rows may have the same largest copy.
-            is_same = ~is_first & (self._other[other, stages] == rows) & (other != others)
-            self._end[other[is_same], stages[is_same]] = end[is_same]
-            self._end[at] = end
-            self._other[at] = np.where(is_first, others, other)
-        for rows, _, sizes in asked.sides():
-            np.add.at(self._load, (rows, stages), sizes)
-            np.add.at(self._count, (rows, stages), sizes > 0)
-            np.maximum.at(self._longest, stages, self._load[rows, stages])
-        for rows, _, _ in asked.sides():
-            for at in ((rows, stages), (self._other[rows, stages], stages)):
-                is_held_back = self._count[at] >= self._count[self._other[at], stages]
-                self._reach[at] = np.maximum(self._load[at], self._end[at] * is_held_back)
+        rows, others, sizes, stage = asked.rows, asked.others, asked.sizes, stages[:, None]
+        count, other = self._count[rows, stage], self._other[rows, stage]
+        is_first = count == 0
+        is_held_back = (count >= self._count[other, stage]) | (other == others)
+        later = self._end[rows, stage] + sizes * is_held_back
+        end = np.where(is_first, sizes * (self._count[others, stage] + 1), later)
+        # Two rows may have the same largest copy.
+        is_same = ~is_first & (self._other[other, stage] == rows) & (other != others)
+        for row, twin, until, is_twin in zip(rows.T, other.T, end.T, is_same.T, strict=True):
+            self._end[twin[is_twin], stages[is_twin]] = until[is_twin]
+            self._end[row, stages] = until
+        self._other[rows, stage] = np.where(is_first, others, other)
+        np.add.at(self._load, (rows, stage), sizes)
+        np.add.at(self._count, (rows, stage), sizes > 0)
+        np.maximum.at(self._longest, stages, self._load[rows, stage].max(axis=1))
+        for cells in (rows, self._other[rows, stage]):
+            is_held_back = self._count[cells, stage] >= self._count[self._other[cells, stage], stage]
+            self._reach[cells, stage] = np.maximum(self._load[cells, stage], self._end[cells, stage] * is_held_back)
         if (self._longest[stages] > self._limit[stages]).any():
             self._pour()
 
@@ -257,9 +270,7 @@ class Dealing:
 
     def _pour(self) -> None:
         """Set the limits to the level at which all stages together are as long as the busiest broker needs."""
-        left, stages = self._whole, self.count
-        for longest in sorted(self._longest.tolist(), reverse=True):
-            if longest * stages <= left:
-                break
-            left, stages = left - longest, stages - 1
-        self._limit = np.maximum(self._longest, max(1, left // stages if stages else 0))
+        longest, stages = np.sort(self._longest)[::-1], np.arange(self.count, 0, -1)
+        left = self._whole - np.cumsum(longest) + longest
+        levels = (left // stages)[longest * stages <= left]
+        self._limit = np.maximum(self._longest, levels[:1].max(initial=1))

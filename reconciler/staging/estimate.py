@@ -16,6 +16,7 @@ from reconciler.model.desired import MovePolicy
 from reconciler.model.move import Move
 from reconciler.model.stage import ReassignStage, Stage, elections_of
 from reconciler.model.table_maker import table_of
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.dealing import Loads
 
 # Without a throttle nobody knows the rate: about what one gigabit of network carries.
@@ -192,26 +193,27 @@ class _Simulation:
 
 def served_moves(stages: Sequence[Stage], observed: Cluster) -> Iterator[tuple[Move, int | None]]:
     """Yield every move in order, with the leader that serves its copies; None where the partition has none."""
+    table, changed = table_of(observed), dict[TopicPartition, int]()
     reassigned = (stage for stage in stages if isinstance(stage, ReassignStage))
-    keys, table = {move.topic_partition for stage in reassigned for move in stage.moves}, table_of(observed)
-    leaders = dict(zip(keys, table.leaders(table.rows_of(keys)), strict=True))
+    rows = table.rows_of(move.topic_partition for stage in reassigned for move in stage.moves)
+    at_first = iter(table.leaders(rows))
     for stage in stages:
-        if isinstance(stage, ReassignStage):
-            for move in stage.moves:
-                leader = leaders[move.topic_partition]
-                yield move, leader
-                # A reassignment moves the leadership only if its leader is not in the target; then the first one leads.
-                leaders[move.topic_partition] = leader if leader in move.to_replicas else move.to_replicas[0]
-        leaders.update({election.topic_partition: election.leader for election in elections_of(stage)})
+        for move in stage.moves if isinstance(stage, ReassignStage) else ():
+            leader = changed.get(move.topic_partition, next(at_first))
+            yield move, leader
+            # A reassignment moves the leadership only if its leader is not in the target; then the first one leads.
+            if leader not in move.to_replicas:
+                changed[move.topic_partition] = move.to_replicas[0]
+        changed.update({election.topic_partition: election.leader for election in elections_of(stage)})
 
 
 def busiest_broker_seconds(served: Iterable[tuple[Move, int | None]], policy: MovePolicy) -> int:
     """Return the busiest broker's bytes in, or out of the leaders that serve them, over the rate; as `served_moves`."""
-    carried: Counter[tuple[int, bool]] = Counter()
+    into, out_of = Counter[int](), Counter[int]()
     for move, source in served:
         added = move.added
         for broker_id in added:
-            carried[broker_id, False] += move.bytes // len(added)
+            into[broker_id] += move.bytes // len(added)
         if source is not None and added:
-            carried[source, True] += move.bytes
-    return seconds(max(carried.values(), default=0), policy.throttle_bytes_per_second)
+            out_of[source] += move.bytes
+    return seconds(max([*into.values(), *out_of.values()], default=0), policy.throttle_bytes_per_second)

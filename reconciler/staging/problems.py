@@ -241,6 +241,8 @@ def _leaderless(copying: Sequence[Move], observed: Cluster) -> Iterator[Problem]
 def _lagging_kept(moves: Sequence[Move], situation: Situation) -> Iterator[Problem]:
     """Yield a warning for the moves that keep a replica out of sync where a living one in sync goes."""
     table = table_of(situation.observed)
+    if not table.lagging.any():
+        return None
     rows = table.rows_of(move.topic_partition for move in moves)
     is_lagging = (rows >= 0) & np.any(table.lagging, axis=1)[rows]
     told = []

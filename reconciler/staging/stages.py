@@ -136,7 +136,7 @@ def _log_dirs(disk: DiskUse) -> Mapping[int, tuple[LogDirUse, ...]]:
 def _predicted(disk: DiskUse, steps: Sequence[Step]) -> Mapping[TopicPartition, Mapping[int, str]]:
     """Return the log dir of each replica that is copied, where it can be predicted."""
     found: dict[TopicPartition, dict[int, str]] = {}
-    for step in steps:
+    for step in steps if disk.dirs else ():
         for broker_id in sorted(step.added):
             if broker_id in disk.dirs and broker_id not in step.move.log_dirs:
                 key = step.move.topic_partition
@@ -158,8 +158,8 @@ def _in_order(
     counts = [len(changes.before), len(changes.after_moves), len(changes.last)]
     before, after, last = (tuple(range(sum(counts[:part]), sum(counts[: part + 1]))) for part in range(3))
     waiting = {change.topic for change in changes.after_moves}
-    topics = ({step.move.topic_partition.topic for step in steps} for steps in packed.stages)
-    ends = [number for number, moved in enumerate(topics) if not waiting.isdisjoint(moved)]
+    looked_at = enumerate(packed.stages if waiting else ())
+    ends = [number for number, steps in looked_at if any(step.move.topic_partition.topic in waiting for step in steps)]
     stages: list[Stage] = [TopicsStage(0, before)] if before else []
     if due:
         stages.append(ElectStage(0, spread_over_leaders(due)))

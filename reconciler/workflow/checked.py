@@ -74,7 +74,7 @@ def _one_of_each_kind(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRu
     alone, others = np.flatnonzero(is_rare), np.flatnonzero(np.logical_not(is_rare))
     if not len(others):
         return frozenset(keys)
-    listed = padded([[*steps[keys[each]]][1:] for each in others.tolist()])
+    listed = padded([steps[keys[each]][1:] for each in others.tolist()])
     first, _ = alike(_columns(table, rows[others], listed, observed, rules))
     return frozenset(keys[each] for each in (*alone.tolist(), *others[first].tolist()))
 
@@ -111,10 +111,12 @@ def _columns(
 
 def _first_places(numbers: Ints) -> Ints:
     """Return, in each row, the place where a number stands first; what is below 0 stays."""
-    places = numbers.copy()
-    for place in reversed(range(numbers.shape[1])):
-        np.copyto(places, place, where=(numbers == numbers[:, place, None]) & (numbers >= 0))
-    return places
+    # A column lies in one piece: rows are short, and numpy is slow with short pieces.
+    columns = np.ascontiguousarray(numbers.T)
+    places, is_one = columns.copy(), columns >= 0
+    for place in reversed(range(len(columns))):
+        np.copyto(places, place, where=(columns == columns[place]) & is_one)
+    return places.T
 
 
 def _steps(plan: Plan) -> Mapping[TopicPartition, list[int]]:
@@ -129,11 +131,12 @@ def _steps(plan: Plan) -> Mapping[TopicPartition, list[int]]:
 
 
 def _add(steps: dict[TopicPartition, list[int]], stage: Stage, key: TopicPartition, step: tuple[int, ...]) -> None:
-    known = steps.setdefault(key, [stage.number])
-    if known[0] != stage.number:
+    known = steps.get(key)
+    if known is None:
+        steps[key] = [stage.number, *step]
+    else:
+        known += step if known[0] == stage.number else (_NEXT_STAGE, *step)
         known[0] = stage.number
-        known.append(_NEXT_STAGE)
-    known.extend(step)
 
 
 def _as_we_know_it(observed: Cluster) -> Cluster:
