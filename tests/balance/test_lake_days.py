@@ -31,6 +31,7 @@ from helpers.samples.sample_tables import START
 from reconciler.balance.files.sample_files import Found, Kind, SampleFile, find_sample_files
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
+from reconciler.model.problem import ReconcilerError
 from reconciler.render.as_json import document
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def test_samples_at_a_uri_are_taken_once_into_a_lake_at_a_uri(spark: "SparkSessi
     assert len(_read(tmp_path / "lake" / "gold" / "loads", MEASURED, 1)) == 2
 
 
-def test_files_that_belong_together_are_taken_anew_together_and_one_that_is_not_there_is_told(
+def test_files_that_belong_together_are_taken_anew_together_or_not_at_all(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     from reconciler.balance.files.ledger import Ledger, TakenFile, Version
@@ -185,9 +186,8 @@ def test_files_that_belong_together_are_taken_anew_together_and_one_that_is_not_
     both = new_files(spark, find, ledger, None)
     assert ([file.path for file in both.files], both.notes) == ([changed, same], ())
     paths[1].unlink()
-    one = new_files(spark, find, ledger, None)
-    assert ([file.path for file in one.files], len(one.notes)) == ([changed], 1)
-    assert one.notes[0].startswith(f"{same}: was taken with a file that has changed")
+    with pytest.raises(ReconcilerError, match=f"{changed}: has changed, and was taken together with {same}, not among"):
+        new_files(spark, find, ledger, None)
 
 
 def test_samples_of_no_cluster_are_taken_again_once_a_cluster_is_named(spark: "SparkSession", tmp_path: Path) -> None:
