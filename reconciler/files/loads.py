@@ -75,7 +75,7 @@ def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK)
 def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:
     """Return what the loads of that cluster are worth: its partitions' mean coverage, and what the report tells.
 
-    None is what is not told: loads that another system wrote have no report, and perhaps no coverage.
+    None is what is not told: loads that another system wrote have no report of ours, and perhaps no coverage.
     """
     from pyarrow import compute
 
@@ -88,9 +88,11 @@ def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:
             # A mean of doubles may be a last digit below what each of them is.
             coverage = round(mean, 9) if mean is not None and isfinite(mean) else None
     told = _reported(folder, cluster)
-    last = told.get("lastBucket")
-    age = age_of(last if isinstance(last, str) else None, now)
-    return Seen(cluster, coverage, age, told.get("samples") or 0, told.get("defects"))
+    age = age_of(_moment(told.get("lastBucket")), now)
+    samples, defects = told.get("samples"), told.get("defects")
+    if not _is_count(samples) or not isinstance(defects, dict):
+        return Seen(cluster, coverage, age)
+    return Seen(cluster, coverage, age, samples, {rule: each for rule, each in defects.items() if _is_count(each)})
 
 
 def _reported(folder: str, cluster: str) -> Mapping[str, Any]:
@@ -101,6 +103,18 @@ def _reported(folder: str, cluster: str) -> Mapping[str, Any]:
         return next(each for each in document["clusters"] if each["cluster"] == cluster)
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
         return {}
+
+
+def _moment(text: object) -> str | None:
+    """Return a time with its zone; None for anything else."""
+    try:
+        return text if isinstance(text, str) and datetime.fromisoformat(text).tzinfo is not None else None
+    except ValueError:
+        return None
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def loads_table(folder: str | None, cluster: str) -> Any:
