@@ -190,7 +190,11 @@ def test_files_that_belong_together_are_taken_anew_together_or_not_at_all(
         new_files(spark, find, ledger, None)
 
 
-def test_samples_of_no_cluster_are_taken_again_once_a_cluster_is_named(spark: "SparkSession", tmp_path: Path) -> None:
+def test_samples_of_no_cluster_are_taken_again_once_one_is_named_and_defective_ones_are_told(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    from reconciler.balance.spark.lake import loads_of_window, window_of
+
     folder, place = tmp_path / "in", tmp_path / "lake"
     folder.mkdir()
     (folder / "a.csv").write_text(f"ts,topic,partition,bytes_in\n{_date(0)}T12:00:00Z,t,0,5\n")
@@ -199,6 +203,13 @@ def test_samples_of_no_cluster_are_taken_again_once_a_cluster_is_named(spark: "S
     ledger, report = bring(spark, place, folder, cluster="prod")
     assert (report.taken, [*ledger.made]) == (1, [("prod", _date(0))])
     assert bring(spark, place, folder, cluster="prod")[1].taken == 0
+    (folder / "b.csv").write_text(f"cluster,ts,topic,partition,bytes_in\nbad,{_date(0)}T12:00:00Z,,0,5\n")
+    ledger, _ = bring(spark, place, folder, cluster="prod")
+    told = loads_of_window(spark, window_of(ledger, str(place), None, 1), str(tmp_path / "out"), document)
+    assert [(one.cluster, one.partitions, one.all_defects["incomplete"]) for one in told.clusters] == [
+        ("bad", 0, 1),
+        ("prod", 1, 0),
+    ]
 
 
 def _read(table: Path, cluster: str, day: int) -> list[dict[str, Any]]:

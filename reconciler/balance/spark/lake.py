@@ -144,7 +144,9 @@ def loads_of_window(
             for table in result.kept:
                 table.unpersist()
         defects = window.defects(spark)
-        clusters = tuple(_with_defects(one, defects.get(one.cluster, {})) for one in found)
+        none_counts = [ClusterSamples(name) for name in defects.keys() - {one.cluster for one in found}]
+        in_order = sorted((*found, *none_counts), key=lambda one: (one.cluster is not None, one.cluster or ""))
+        clusters = tuple(_with_defects(one, defects.get(one.cluster, {})) for one in in_order)
         report = LoadReport(window.bucket_seconds, clusters, tuple(notes))
         if not report.partitions:
             raise ReconcilerError("no sample of these days counts, so there are no loads to write", code=NO_DAYS)
