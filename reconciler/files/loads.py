@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from reconciler.files.places import MARK_FILE, MARK_FOLDER, as_local, file_system, is_uri, may_be_table
 from reconciler.model.gates import Seen, age_of
@@ -113,7 +113,7 @@ def _moment(text: object) -> str | None:
         return None
 
 
-def _is_count(value: object) -> bool:
+def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 

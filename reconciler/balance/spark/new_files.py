@@ -5,7 +5,7 @@ neither size nor time, and is refused.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -68,10 +68,10 @@ def new_files(spark: SparkSession, find: Find, ledger: Ledger, cluster: str | No
     return NewFiles(files, tuple(notes))
 
 
-def _refuse_left_out(ledger: Ledger, again: frozenset[str], found: Set[str]) -> None:
-    left_out = sorted(again - found)
+def _refuse_left_out(ledger: Ledger, again: frozenset[str], found: Collection[str]) -> None:
+    left_out = sorted(again.difference(found))
     if left_out:
-        changed = min(found & ledger.beside(left_out[:1]))
+        changed = min(ledger.beside(left_out[:1]).intersection(found))
         more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
         raise ReconcilerError(
             f"{changed}: has changed, and was taken together with {left_out[0]}{more}, not among the samples now: name "
