@@ -1,6 +1,7 @@
 """Lakes of three days and a late file: brought in one run, in runs that die, day by day."""
 
 import math
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from helpers.samples import load_oracle
 from helpers.samples.load_oracle import Expected, Row
 from helpers.samples.sample_tables import START
 
+from reconciler.balance.files.ledger import Day
 from reconciler.balance.files.sample_files import Found, Kind, SampleFile, find_sample_files
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
@@ -163,6 +165,36 @@ def test_samples_at_a_uri_are_taken_once_into_a_lake_at_a_uri(spark: "SparkSessi
     _, again = update(spark, task)
     assert (again.taken, again.made) == (0, ())
     assert len(_read(tmp_path / "lake" / "gold" / "loads", MEASURED, 1)) == 2
+
+
+def test_a_run_beside_another_one_at_a_uri_gives_up_and_spoils_nothing(spark: "SparkSession", tmp_path: Path) -> None:
+    from reconciler.balance.spark import lake
+
+    place = f"file://{tmp_path}/lake"
+    for name, rows in (("ours", measured(0, partitions=1)), ("theirs", late(0))):
+        write_file(tmp_path / name, "day.parquet", rows)
+
+    def find(_: Callable[[Path], bool]) -> Found:
+        if not (tmp_path / "lake" / "bronze").exists():
+            lake.update(spark, lake.LakeTask(place, NOW, find=lambda _: files("theirs")))
+        return files("ours")
+
+    def files(name: str) -> Found:
+        return Found((SampleFile(f"file://{tmp_path}/{name}", Kind.PLACE, root=f"file://{tmp_path}/{name}"),))
+
+    with pytest.raises(ReconcilerError, match="another run has worked on this lake"):
+        lake.update(spark, lake.LakeTask(place, NOW, find=find))
+    ledger, _ = lake.update(spark, lake.LakeTask(place, NOW, find=find))
+    assert {row["partition"] for row in _read(tmp_path / "lake" / "silver", MEASURED, 0)} == {0, 2}
+
+    # Both write the ledger of one number, ours first.
+    shutil.copytree(tmp_path / "lake" / "_ledger", tmp_path / "other" / "_ledger")
+    ours = lake._written(spark, place, ledger)
+    lake._written(spark, f"file://{tmp_path}/other", ledger)
+    shutil.copytree(tmp_path / "other" / "_ledger", tmp_path / "lake" / "_ledger", dirs_exist_ok=True)
+    with pytest.raises(ReconcilerError, match="another run has worked on this lake"):
+        lake._written(spark, place, ours, [Day(MEASURED, _date(0))])
+    assert lake.read_ledger(spark, place).pending == (Day(MEASURED, _date(0)),)
 
 
 def test_files_that_belong_together_are_taken_anew_together_or_not_at_all(
