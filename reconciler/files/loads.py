@@ -99,7 +99,8 @@ def _reported(folder: str, cluster: str) -> Mapping[str, Any]:
     """Return what the report beside the loads tells of the cluster; nothing where there is none that can be read."""
     system, path = _place(folder)
     try:
-        document = json.loads(_text(system, f"{path}/{REPORT}"))
+        listed = (_listed(system, path) or {}).get("texts", {})
+        document = json.loads(listed[REPORT] if REPORT in listed else _text(system, f"{path}/{REPORT}"))
         return next(each for each in document["clusters"] if each["cluster"] == cluster)
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
         return {}
@@ -201,12 +202,19 @@ def _place(folder: str) -> tuple[Any, str]:
 
 def _files_of(system: Any, folder: str) -> list[str] | None:
     """Return the files that a result at an object store names as its own; None where it names none."""
+    listed = _listed(system, folder)
+    return None if listed is None else [f"{folder}/{name}" for name in listed["files"]]
+
+
+def _listed(system: Any, folder: str) -> Mapping[str, Any] | None:
+    """Return the list of a result at an object store: its files, and its texts by name; None where there is none."""
     mark = f"{folder}/{MARK_FOLDER}/{MARK_FILE}"
     if not system.get_file_info(mark).is_file:
         return None
     try:
-        return [f"{folder}/{name}" for name in json.loads(_text(system, mark))["files"]]
-    except (ValueError, KeyError, TypeError):
+        listed = json.loads(_text(system, mark))
+        return {"files": [str(name) for name in listed["files"]], "texts": dict(listed.get("texts", {}))}
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise LoadsUnreadable(f"--loads: the list of files {mark} is damaged; run loads again") from None
 
 

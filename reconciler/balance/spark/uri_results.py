@@ -1,7 +1,8 @@
 """Lists and replaces what lies at a URI: results that executors write, and that are whole or not there.
 
 Where a file system renames folders, a result is written beside its place and renamed. An object store does not: there
-files come under their place one by one, and a list, written last, names those of the result. Our readers go by it.
+files come under their place one by one, and a list, written last, names those of the result and has its texts. Our
+readers go by it.
 Without Spark's Java, which alone can rename, Spark's own overwrite has to do.
 """
 
@@ -135,17 +136,20 @@ def _take_place(files: "_JavaFiles", staged: Staged, uri: str, old: str) -> None
 
 
 def _publish(files: "_JavaFiles", staged: Staged, uri: str) -> None:
-    """Let what was staged be the result: at each moment the list names whole files, all of one result."""
+    """Let what was staged be the result: at each moment the list names whole files, and has the texts, of one result.
+
+    The texts come beside it for readers that know of no list.
+    """
     mark = f"{uri}/{MARK_FOLDER}/{MARK_FILE}"
     older = [name for name in files.below(uri) if not name.startswith(_HIDDEN)]
     if not files.exists(mark):
         files.write(mark, json.dumps({"files": older}))
-    for name, text in staged.texts.items():
-        files.write(f"{uri}/{name}", text)
     newer = [name for name in files.below(staged.uri) if not name.rpartition("/")[2].startswith(_HIDDEN)]
     for name in newer:
         files.rename(f"{staged.uri}/{name}", f"{uri}/{name}")
-    files.write(mark, json.dumps({"files": sorted(newer)}))
+    files.write(mark, json.dumps({"files": sorted(newer), "texts": staged.texts}))
+    for name, text in staged.texts.items():
+        files.write(f"{uri}/{name}", text)
     for name in older:
         files.delete(f"{uri}/{name}")
 
