@@ -1,6 +1,7 @@
 """Places that are no paths: URIs that Hadoop knows, tables, and what must not be taken for mere files."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -195,11 +196,14 @@ def test_what_a_run_that_died_has_staged_at_an_object_store_does_not_stop_the_ne
 ) -> None:
     from reconciler.balance.spark.tables import read_table
 
-    staged = store.folder / "out" / "_new-0a1b2c3d"
-    staged.mkdir(parents=True)
-    (staged / "part-0.parquet").write_bytes(b"cut off")
+    staged, older = (store.folder / "out" / f"_new-{mark}" for mark in ("0a1b2c3d", "4e5f6a7b"))
+    for folder in (staged, older):
+        folder.mkdir(parents=True)
+        (folder / "part-0.parquet").write_bytes(b"cut off")
+    os.utime(older / "part-0.parquet", (START, START))
     _write(spark.range(3), f"{store.uri}/out")
     assert read_table(spark, f"{store.uri}/out").count() == 3
+    assert (staged.exists(), older.exists()) == (True, False), "removed after a day"
 
 
 def test_a_result_that_spark_connect_wrote_at_an_object_store_is_replaced(spark: "SparkSession", store: Lake) -> None:
