@@ -344,6 +344,13 @@ def test_a_table_is_not_read_as_bare_parquet_but_by_its_reader_or_not_at_all(
     assert raised.value.code == "KR283"
 
 
+def test_a_bucket_too_is_looked_at_for_a_table_that_a_folder_is_a_part_of() -> None:
+    from reconciler.balance.spark.places import folders_above
+
+    assert folders_above("s3a://lake/a/b") == ["s3a://lake", "s3a://lake/a"]
+    assert folders_above("s3a://lake") == []
+
+
 def test_an_iceberg_table_is_the_folder_above_its_own_metadata(spark: "SparkSession", lake: Lake) -> None:
     from reconciler.balance.spark.places import looked_up
 
