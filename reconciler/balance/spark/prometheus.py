@@ -21,7 +21,7 @@ from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.growth import grown
 from reconciler.balance.spark.metric_names import END_OFFSET, SIZE, is_used, measured
 from reconciler.balance.spark.normalise import MARKS, has, mark, marks
-from reconciler.balance.spark.schemas import RATES, SAMPLES, struct, unknown_but
+from reconciler.balance.spark.schemas import LOG_START, RATES, SAMPLES, struct, unknown_but
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import tried, united
 from reconciler.balance.spark.uri_results import by_name
@@ -243,6 +243,7 @@ def _split(joined: DataFrame) -> DataFrame:
         *RATES,
         "size_bytes",
         "end_offset",
+        F.lit(None).cast("long").alias(LOG_START),
         F.greatest("log_written_at", "rate_written_at").alias("written_at"),
         marks(
             F.coalesce("log_marks", F.lit(0)),
