@@ -182,7 +182,7 @@ def ledger_of(text: str) -> Ledger | None:
     lines = [json.loads(line) for line in text.splitlines() if line]
     if not lines or lines[0][0] != "ledger" or lines[0][5] != len(lines) - 1:
         return None
-    _, _, number, takings, bucket_seconds, _, mark = lines[0]
+    _, _, number, takings, bucket_seconds, _, *mark = lines[0]
     files = (_file_of(*values) for kind, *values in lines if kind == "file")
     replaced = ((taking, source) for kind, taking, source, *_ in lines if kind == "replaced")
     return Ledger(
@@ -192,7 +192,7 @@ def ledger_of(text: str) -> Ledger | None:
         {file.path: file for file in files},
         frozenset(replaced),
         {Day(*day): fingerprint for kind, fingerprint, *day in lines if kind == "made"},
-        mark,
+        "".join(mark),
     )
 
 
