@@ -46,6 +46,9 @@ QUERIES = {
     # The fast table in which sums are kept holds 65,536 of them by default; a thousand topics and 200 brokers in an
     # hour of minutes are more.
     "spark.sql.codegen.aggregate.fastHashMap.capacityBit": "18",
+    # What is sent to every executor is small and asked for by us; on a busy machine it may be computed for more than
+    # the five minutes after which Spark gives a query up.
+    "spark.sql.broadcastTimeout": "-1",
 }
 """What makes our queries cheaper; --conf may say otherwise."""
 
