@@ -55,8 +55,8 @@ def grown(samples: DataFrame, newest_first: WindowSpec, is_counted: Column) -> D
 def _beside_the_one_before(samples: DataFrame, newest_first: WindowSpec, is_counted: Column) -> DataFrame:
     """Add `is_new`, `is_back` and `before`: the last sample that has an offset or a size, and is not back."""
     offset, older = (F.col(f"{name}.end_offset") for name in ("log", "older"))
-    start = F.col(LOG_START) if LOG_START in samples.columns else F.lit(None).cast("long")
-    log = F.when(is_counted & F.col("end_offset").isNotNull(), F.struct("end_offset", start.alias("start")))
+    log = F.struct("end_offset", F.col(LOG_START).alias("start"))
+    log = F.when(is_counted & F.col("end_offset").isNotNull(), log)
     beside = {
         "older": F.expr("lead(log) ignore nulls").over(newest_first),
         "newer": F.expr("lag(log) ignore nulls").over(newest_first),

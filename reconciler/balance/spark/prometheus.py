@@ -146,7 +146,8 @@ def _shares(logs: DataFrame) -> DataFrame:
     """Add `share`, a partition's part of its topic's traffic since the moment before."""
     newest_first = Window.partitionBy(*_TOPIC, "partition").orderBy(F.desc("ts"))
     at_once = Window.partitionBy(*_TOPIC, "ts")
-    told = logs.withColumn("at", F.unix_micros("ts")).transform(grown, newest_first, F.lit(col=True))
+    told = logs.withColumns({"at": F.unix_micros("ts"), LOG_START: F.lit(None).cast("long")})
+    told = told.transform(grown, newest_first, F.lit(col=True))
     # A size that fell has not grown. Messages and bytes have no share in each other: sizes count where no offset does.
     has_sizes = (F.col("size_bytes") - F.col("before.size_bytes")).isNotNull() & F.col("seconds").isNotNull()
     by_size = F.when(has_sizes & (F.count("messages").over(at_once) == 0), F.coalesce("bytes", F.lit(0)))
