@@ -46,7 +46,9 @@ def broken_partitions(
     lists = (is_told[rows], table.topic[rows], table.number[rows], kind[rows])
     for told, topic, number, one in zip(*(each.tolist() for each in lists), strict=True):
         if told:
-            yield (_again(of_kind[one][0], topics[topic], number),)
+            rule, first_told = topics[topic], of_kind[one][0]
+            at = rule.declared.where("replicationFactor") if rule.declared is not None else None
+            yield (BrokenRule(TopicPartition(rule.topic, number), first_told.reason, first_told.detail, at),)
         elif found := next(others):
             yield found
 
@@ -54,11 +56,6 @@ def broken_partitions(
 _NUMBER_ALONE = [Reason.REPLICATION_FACTOR]
 _Broken = tuple[Reason, str, Location | None]
 """Why a partition has to change, in words, and the line that asks for it."""
-
-
-def _again(rule: BrokenRule, rules: TopicRules, number: int) -> BrokenRule:
-    at = rules.declared.where("replicationFactor") if rules.declared is not None else None
-    return BrokenRule(TopicPartition(rules.topic, number), rule.reason, rule.detail, at)
 
 
 def _as_rules_see_them(

@@ -9,14 +9,7 @@ from reconciler.diff.effects import unknown_defaults, with_effects
 from reconciler.diff.managed import ambiguous_patterns, is_declared, is_ignored
 from reconciler.diff.rules import TopicRules
 from reconciler.diff.slips import look_alikes, without_slips
-from reconciler.model.change import (
-    AlterConfigs,
-    Changes,
-    CreatePartitions,
-    CreateTopic,
-    DeleteTopic,
-    TopicChange,
-)
+from reconciler.model.change import AlterConfigs, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR, DELETE_TOPICS, Cluster, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection
 from reconciler.model.effect import EffectClass
@@ -27,9 +20,9 @@ from reconciler.model.problem import (
     TOPIC_LEFT,
     UNDECLARED_TOPIC,
     InvalidInput,
-    Location,
     Problem,
     Severity,
+    warning,
 )
 from reconciler.model.table_maker import table_of
 from reconciler.model.words import named_some
@@ -93,7 +86,7 @@ def defaults_taken(changes: Iterable[TopicChange], declared: Mapping[str, Desire
         taken = ", ".join(f"{field} {numbers[field]} ({_DEFAULTS[field]})" for field in open_fields)
         if taken:
             message = f"topic {change.topic} is new, and takes what the brokers have by default: {taken}"
-            yield Problem("KR835", message, change.at, Severity.WARNING)
+            yield warning("KR835", message, change.at)
 
 
 def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
@@ -107,15 +100,10 @@ def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
     for broker in desired.cluster.brokers.values():
         is_registered = broker.id in observed.brokers
         if not is_registered and broker.state not in {BrokerState.ABSENT, BrokerState.DRAINING}:
-            yield _drift(
-                MISSING_BROKER, f"broker {broker.id} is declared, but it is not registered in the cluster", broker.at
-            )
+            message = f"broker {broker.id} is declared, but it is not registered in the cluster"
+            yield warning(MISSING_BROKER, message, broker.at)
         if is_registered and broker.state is BrokerState.ABSENT:
-            yield _drift(BROKER_LEFT, f"broker {broker.id} is declared absent, but it is still registered", broker.at)
-
-
-def _drift(code: str, message: str, at: Location | None) -> Problem:
-    return Problem(code, message, at, Severity.WARNING)
+            yield warning(BROKER_LEFT, f"broker {broker.id} is declared absent, but it is still registered", broker.at)
 
 
 def _topic_findings(
@@ -168,7 +156,7 @@ def _undeclared(desired: Desired, topic: Topic) -> Iterator[TopicChange | Proble
         yield DeleteTopic(topic.name, topic.topic_id, at)
     else:
         message = f"topic {topic.name} is not declared; it stays, because topics.delete is never"
-        yield _drift(UNDECLARED_TOPIC, message, at)
+        yield warning(UNDECLARED_TOPIC, message, at)
 
 
 def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicChange | Problem:
@@ -176,11 +164,10 @@ def _deletion(desired: Desired, declared: DesiredTopic, topic: Topic) -> TopicCh
     if topic.is_internal:
         return Problem("KR243", f"topic {topic.name} is internal: a plan never deletes it", at)
     if Protection.DELETE in declared.protect:
-        return Problem(
-            "KR246", f"topic {topic.name} is to be absent, but protect names delete: drop one of the two", at
-        )
+        message = f"topic {topic.name} is to be absent, but protect names delete: drop one of the two"
+        return Problem("KR246", message, at)
     if not desired.cluster.topics.is_delete_allowed:
-        return _drift(TOPIC_LEFT, f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
+        return warning(TOPIC_LEFT, f"topic {topic.name} is to be absent; it stays until topics.delete is allow", at)
     return DeleteTopic(topic.name, topic.topic_id, at, is_declared=True)
 
 

@@ -6,19 +6,12 @@ This is the one place that says so (contract, section 4).
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from reconciler.diff.topic_values import (
-    CLEANUP,
-    REMOTE,
-    RETENTION_BYTES,
-    RETENTION_MS,
-    TopicValues,
-    settings_in_force,
-)
+from reconciler.diff.topic_values import CLEANUP, REMOTE, RETENTION_BYTES, RETENTION_MS, TopicValues, settings_in_force
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster, Group, Topic
 from reconciler.model.config_rule import NUMBERS, TopicConfig
 from reconciler.model.effect import Effect, EffectClass
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import Problem, warning
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.words import named_some
 
@@ -60,12 +53,11 @@ def unknown_defaults(changes: Iterable[TopicChange], observed: Cluster) -> Itera
     keys = {(change.topic, key) for change in altered for key in _defaults_needed(change)}
     if keys:
         named = ", ".join(sorted({f"{TOPIC_CONFIGS[key].broker_key}" for _, key in keys}))
-        topics = sorted({topic for topic, _ in keys})
-        message = (
-            f"topic {named_some(topics, 1)}: what {named} is on the brokers is"
-            " not known, so Kafka's default counts: a snapshot of this version tells it"
+        unknown = (
+            f"topic {named_some(sorted({topic for topic, _ in keys}), 1)}: what {named} is on the brokers is not known"
         )
-        yield Problem("KR844", message, altered[0].at, Severity.WARNING)
+        message = f"{unknown}, so Kafka's default counts: a snapshot of this version tells it"
+        yield warning("KR844", message, altered[0].at)
 
 
 _Readers = Sequence[tuple[Group, frozenset[str]]] | None
@@ -143,7 +135,7 @@ def _config_effects(change: AlterConfigs, topic: Topic, observed: Cluster) -> tu
 def _defaults_needed(change: AlterConfigs) -> tuple[str, ...]:
     """Return the keys that may destroy, and of which the brokers' own setting counts before or after."""
     bare = {*change.delete, *(key for key in change.set if change.before.get(key) is None)}
-    return tuple(sorted(key for key in bare if key in TOPIC_CONFIGS and _may_destroy(TOPIC_CONFIGS[key])))
+    return tuple(key for key in bare if key in TOPIC_CONFIGS and _may_destroy(TOPIC_CONFIGS[key]))
 
 
 def _may_destroy(config: TopicConfig) -> bool:
@@ -163,7 +155,10 @@ def _key_effects(key: str, altered: _Altered) -> Iterator[Effect]:
             if altered.keeps("delete") and altered.new.number(key) < altered.old.number(key):
                 yield _retention(key, altered)
         case "remote.storage.enable" if altered.old.is_on(REMOTE) and not altered.new.is_on(REMOTE):
-            yield _remote_dropped(altered)
+            what = "deletes every record that is in remote storage, which log dirs do not count"
+            if not altered.new.is_on(DROPS_REMOTE):
+                what += f"; Kafka refuses it without {DROPS_REMOTE}"
+            yield _destroys(what, REMOTE, altered, None, is_total=True)
         case "min.insync.replicas":
             yield from _in_sync(altered)
         case _:
@@ -184,7 +179,7 @@ def _class_of(key: str, config: TopicConfig, altered: _Altered) -> EffectClass:
     if config.newest.kind in NUMBERS:
         old, new = altered.old.number(key), altered.new.number(key)
         return config.smaller if new < old else config.larger if new > old else EffectClass.HARMLESS
-    old_text, new_text = altered.old.text(key).strip().lower(), altered.new.text(key).strip().lower()
+    old_text, new_text = (values.text(key).strip().lower() for values in (altered.old, altered.new))
     if old_text == new_text:
         return EffectClass.HARMLESS
     return {name.lower(): kind for name, kind in config.becomes.items()}.get(new_text, config.otherwise)
@@ -216,20 +211,13 @@ def _limit(key: str, values: TopicValues) -> str:
         return ""
     if _is_total(key, values):
         return "every record, within minutes of its writing" if key == RETENTION_MS else "every record"
-    return (
-        f"what is older than {_span(limit)}" if key == RETENTION_MS else f"the oldest above {int(limit)} B a partition"
-    )
+    if key == RETENTION_MS:
+        return f"what is older than {_span(limit)}"
+    return f"the oldest above {int(limit)} B a partition"
 
 
 def _is_total(key: str, values: TopicValues) -> bool:
     return values.number(key) < (CHECKED_EVERY_MS if key == RETENTION_MS else 1)
-
-
-def _remote_dropped(altered: _Altered) -> Effect:
-    what = "deletes every record that is in remote storage, which log dirs do not count"
-    if not altered.new.is_on(DROPS_REMOTE):
-        what += f"; Kafka refuses it without {DROPS_REMOTE}"
-    return _destroys(what, REMOTE, altered, None, is_total=True)
 
 
 def _destroys(what: str, key: str, altered: _Altered, most: int | None, *, is_total: bool = False) -> Effect:
@@ -253,10 +241,8 @@ def _in_sync(altered: _Altered) -> Iterator[Effect]:
             yield Effect(EffectClass.AVAILABILITY, what, MIN_IN_SYNC)
     eligible = [f"{altered.topic.name}-{each.partition}" for each in partitions if each.elr]
     if eligible:
-        what = (
-            f"clears the eligible leaders (ELR) of {len(eligible)} partitions, {eligible[0]} first: start those brokers"
-        )
-        yield Effect(EffectClass.AVAILABILITY, f"{what} before it", MIN_IN_SYNC)
+        what = f"clears the eligible leaders (ELR) of {len(eligible)} partitions, {eligible[0]} first"
+        yield Effect(EffectClass.AVAILABILITY, f"{what}: start those brokers before it", MIN_IN_SYNC)
 
 
 def _sizes_of(topic: Topic) -> tuple[int, ...] | None:

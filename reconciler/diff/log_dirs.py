@@ -10,11 +10,10 @@ import numpy as np
 
 from reconciler.diff.rules import LEAVING
 from reconciler.model.change import DirDifference
-from reconciler.model.cluster import Broker, Cluster, FutureReplica
+from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.columns import NONE
 from reconciler.model.desired import Desired, DesiredBroker, LogDirState, Off, Within
-from reconciler.model.partition_table import PartitionTable
-from reconciler.model.problem import Location, PlacementInfeasible, Problem, Severity
+from reconciler.model.problem import Location, PlacementInfeasible, Problem, warning
 from reconciler.model.table_maker import table_of
 from reconciler.model.words import MANY, counted, labelled, named_some, percent, size
 
@@ -95,11 +94,8 @@ def dirs_of_brokers(
 
     Raises PlacementInfeasible for log dirs that are not there, and for a broker of which none would be left.
     """
-    refused = [
-        problem
-        for each in desired.cluster.brokers.values()
-        for problem in _refused(each, observed.brokers.get(each.id))
-    ]
+    written = desired.cluster.brokers.values()
+    refused = [problem for each in written for problem in _refused(each, observed.brokers.get(each.id))]
     if refused:
         raise PlacementInfeasible(refused)
     asked = {id_ for id_ in observed.brokers if observed.is_alive(id_) and (id_ in more or is_asked(desired, id_))}
@@ -152,18 +148,14 @@ def _refused(declared: DesiredBroker, broker: Broker | None) -> Iterator[Problem
 def _dirs(desired: Desired, broker: Broker) -> tuple[DirOfBroker, ...]:
     written = {one.path: one for one in desired.cluster.broker(broker.id).log_dirs}
     found = []
-    for each in sorted(broker.sized_dirs, key=lambda one: one.path):
-        one = written.get(each.path)
+    for path, used, total, _ in sorted(broker.sized_dirs):
+        one = written.get(path)
         state = one.state if one is not None else LogDirState.ACTIVE
         # Kafka takes no replica into a log dir that it cordons (KIP-1066), whatever a file says.
-        is_open = state is LogDirState.ACTIVE and each.path not in broker.cordoned_dirs
-        total, usable = each.total_bytes or 0, each.usable_bytes or 0
+        is_open = state is LogDirState.ACTIVE and path not in broker.cordoned_dirs
         is_draining = state is LogDirState.DRAINING
-        found.append(
-            DirOfBroker(
-                each.path, total, max(0, total - usable), is_open and total > 0, is_draining, one.at if one else None
-            )
-        )
+        at = one.at if one is not None else None
+        found.append(DirOfBroker(path, total, used, is_open and total > 0, is_draining, at))
     return tuple(found)
 
 
@@ -175,32 +167,23 @@ def _lying(observed: Cluster, brokers: Collection[int]) -> Mapping[int, tuple[Ly
     rows, seats = np.nonzero(np.isin(table.replicas, [*brokers]))
     holder, place = table.replicas[rows, seats], table.log_dirs[rows, seats]
     unknown = {*holder[place < 0].tolist()}
+    position = {path: number for number, path in enumerate(table.paths)}
     paths: dict[int, dict[int, int]] = {}
+    copies: dict[tuple[int, int], tuple[int, int]] = {}  # of a replica that is copied: where to, and how much so far
     for id_ in sorted(set(brokers) - unknown):
         ordered = sorted(one.path for one in observed.brokers[id_].sized_dirs)
-        position = {path: number for number, path in enumerate(table.paths)}
         paths[id_] = {position[path]: number for number, path in enumerate(ordered) if path in position}
+        futures = [one for one in observed.brokers[id_].future_replicas if one.path in ordered]
+        at = table.rows_of(one.topic_partition for one in futures).tolist()
+        copies |= {
+            (id_, row): (ordered.index(one.path), one.size_bytes or 0) for row, one in zip(at, futures, strict=True)
+        }
     found: dict[int, list[Lying]] = {id_: [] for id_ in paths}
     columns = (holder.tolist(), rows.tolist(), table.sizes[rows, seats].tolist(), place.tolist())
-    copies = {(id_, row): one for id_ in paths for one, row in _copies(observed.brokers[id_], table)}
     for id_, row, held, where in zip(*columns, strict=True):
         if id_ in paths and where in paths[id_]:
-            found[id_].append(_with_copy(Lying(row, held, paths[id_][where]), copies.get((id_, row)), observed, id_))
+            found[id_].append(Lying(row, held, paths[id_][where], *copies.get((id_, row), ())))
     return {id_: tuple(each) for id_, each in found.items()}
-
-
-def _copies(broker: Broker, table: PartitionTable) -> Iterator[tuple[FutureReplica, int]]:
-    futures = broker.future_replicas
-    return zip(futures, table.rows_of(one.topic_partition for one in futures).tolist(), strict=True)
-
-
-def _with_copy(lying: Lying, copy: FutureReplica | None, observed: Cluster, broker_id: int) -> Lying:
-    if copy is None:
-        return lying
-    ordered = sorted(one.path for one in observed.brokers[broker_id].sized_dirs)
-    if copy.path not in ordered:
-        return lying
-    return lying._replace(goes_to=ordered.index(copy.path), copied=copy.size_bytes or 0)
 
 
 def _not_known(brokers: Sequence[int], desired: Desired) -> Iterator[Problem]:
@@ -210,4 +193,4 @@ def _not_known(brokers: Sequence[int], desired: Desired) -> Iterator[Problem]:
             f"what lies in which log dir of {labelled('broker', brokers, MANY)} is not known, so nothing is moved"
             " between them: a snapshot of the live cluster tells it, once all log dirs are online"
         )
-        yield Problem(UNKNOWN, message, first or desired.cluster.balance.at.get("logDirs"), Severity.WARNING)
+        yield warning(UNKNOWN, message, first or desired.cluster.balance.at.get("logDirs"))

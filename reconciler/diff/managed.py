@@ -56,7 +56,13 @@ def ambiguous_patterns(desired: Desired, observed: Cluster) -> Iterator[Problem]
                 found.setdefault((first.name, other.name), []).append(name)
     patterns = {pattern.name: pattern for pattern in desired.patterns}
     for (first_name, other_name), names in sorted(found.items()):
-        yield _ambiguity(patterns[first_name], patterns[other_name], sorted(names))
+        first_at, other_at = (patterns[name].where("") for name in (first_name, other_name))
+        message = (
+            f"topic {named_some(sorted(names), 1)}: the patterns {first_name} ({first_at}) and {other_name} "
+            f"({other_at}) are equally long and say different things: name the topic, or lengthen the "
+            "pattern that is meant"
+        )
+        yield Problem("KR250", message, other_at)
 
 
 def _rivals(patterns: Sequence[DesiredTopic]) -> Sequence[DesiredTopic]:
@@ -70,15 +76,6 @@ def _rivals(patterns: Sequence[DesiredTopic]) -> Sequence[DesiredTopic]:
 
 def _says(pattern: DesiredTopic) -> tuple[object, ...]:
     return pattern.config, pattern.placement, pattern.protect
-
-
-def _ambiguity(first: DesiredTopic, other: DesiredTopic, names: Sequence[str]) -> Problem:
-    message = (
-        f"topic {named_some(names, 1)}: the patterns {first.name} ({first.where('')}) and {other.name} "
-        f"({other.where('')}) are equally long and say different things: name the topic, or lengthen the "
-        "pattern that is meant"
-    )
-    return Problem("KR250", message, other.where(""))
 
 
 def is_declared(desired: Desired, name: str) -> bool:

@@ -7,7 +7,7 @@ from reconciler.diff.managed import is_declared, is_ignored
 from reconciler.model.change import CreateTopic, DeleteTopic, Spared, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
-from reconciler.model.problem import RENAMED, STILL_READ, Problem, Severity
+from reconciler.model.problem import RENAMED, STILL_READ, Problem, Severity, warning
 
 MOST_PAIRS = 200_000
 """How many pairs of names are compared; a plan with more creates so much that no single name tells anything."""
@@ -57,7 +57,7 @@ def look_alikes(
             f"topic {name} is new, and {other}, which is not declared, is much like it: if {other} is meant, correct"
             " the name; Kafka renames no topic, and the new one begins empty beside it"
         )
-        yield Problem("KR843", message, created[name].at, Severity.WARNING)
+        yield warning("KR843", message, created[name].at)
 
 
 def _still_read(change: DeleteTopic, readers: Sequence[str]) -> Problem:
@@ -81,12 +81,9 @@ def _twins(created: Sequence[str], others: Sequence[str], *, is_letters_only: bo
     plain = [(name, _plain(name)) for name in sorted(created)[: max(1, MOST_PAIRS // len(others))]]
     found = {}
     for other in sorted(others):
-        pairs = [(name, text, _plain(other)) for name, text in plain]
-        alike = [
-            (-_share(text, mine), name)
-            for name, text, mine in pairs
-            if _is_alike(text, mine, is_letters_only=is_letters_only)
-        ]
+        mine = _plain(other)
+        alike_names = [(name, text) for name, text in plain if _is_alike(text, mine, is_letters_only=is_letters_only)]
+        alike = [(-_share(text, mine), name) for name, text in alike_names]
         if alike:
             found[other] = min(alike)[1]
     return found

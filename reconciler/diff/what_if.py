@@ -4,7 +4,7 @@ It is pure, so that the same plan is made as of real states.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from difflib import get_close_matches
 
 from reconciler.diff.managed import managed_topics
@@ -23,7 +23,7 @@ from reconciler.model.what_if import (
     SetReplicationFactor,
     Supposition,
 )
-from reconciler.model.words import labelled
+from reconciler.model.words import in_brackets, labelled
 from reconciler.simulate.events import fence_all, register
 
 OPTION = "--what-if"
@@ -157,20 +157,10 @@ def _topic_and_number(text: str, whole: str) -> tuple[str, int]:
 def _repeated(supposed: Sequence[Supposition]) -> Iterator[Problem]:
     seen: set[tuple[type[Supposition], int | str]] = set()
     for one in supposed:
-        key = (type(one), _target(one))
+        key = type(one), astuple(one)[0]  # the first field says what it is about
         if key in seen:
             yield _problem(f"{one}: this is supposed twice; keep one of them")
         seen.add(key)
-
-
-def _target(one: Supposition) -> int | str:
-    match one:
-        case DrainBroker() | AddBroker():
-            return one.broker_id
-        case FailRack():
-            return one.rack
-        case SetReplicationFactor() | SetPartitions():
-            return one.topic
 
 
 def _made_true(at: Supposed, one: Supposition, where: Location) -> Supposed:
@@ -187,10 +177,8 @@ def _made_true(at: Supposed, one: Supposition, where: Location) -> Supposed:
         case FailRack():
             return _failed(at, one.rack)
         case SetReplicationFactor():
-            topic = _declared(at, one.topic)
-            return _with_topic(
-                at, replace(topic, replication_factor=one.replication_factor), "replicationFactor", where
-            )
+            topic = replace(_declared(at, one.topic), replication_factor=one.replication_factor)
+            return _with_topic(at, topic, "replicationFactor", where)
         case SetPartitions():
             topic, there = _declared(at, one.topic), at.observed.topics.get(one.topic)
             if there is not None and one.partitions < len(there.partitions):
@@ -203,7 +191,7 @@ def _joined(at: Supposed, one: AddBroker) -> Supposed:
         raise _Senseless(f"broker {one.broker_id} is registered already; give the new one another id")
     declared = at.desired.cluster.broker(one.broker_id)
     if declared.state in {BrokerState.ABSENT, BrokerState.DRAINING}:
-        place = _in_brackets(declared.at)
+        place = in_brackets(declared.at)
         raise _Senseless(f"broker {one.broker_id} is declared {declared.state}{place}: it would receive nothing")
     known = racks(at.observed)
     if one.rack is None and known:
@@ -230,9 +218,9 @@ def _declared(at: Supposed, name: str) -> DesiredTopic:
         raise _Senseless(f"no topic {name!r} is observed or declared; {near}")
     topic = topic or DesiredTopic(name)
     if topic.is_absent:
-        raise _Senseless(f"topic {name} is declared absent{_in_brackets(topic.where('state'))}")
+        raise _Senseless(f"topic {name} is declared absent{in_brackets(topic.where('state'))}")
     if topic.placement.assignment is not None:
-        place = _in_brackets(topic.where("placement.assignment"))
+        place = in_brackets(topic.where("placement.assignment"))
         raise _Senseless(f"its replicas are written one by one{place}: change that instead")
     return topic
 
@@ -263,15 +251,11 @@ def _of_rack(observed: Cluster, rack: str) -> list[Broker]:
 
 
 def _near(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, sorted(set(known)), n=1)
+    some = sorted(set(known))
+    close = get_close_matches(name, some, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
-    some = sorted(set(known))
     return f"known are {', '.join(some[:10])}{', and others' if some[10:] else ''}"
-
-
-def _in_brackets(place: Location | None) -> str:
-    return f" ({place})" if place else ""
 
 
 def _problem(message: str) -> Problem:

@@ -5,12 +5,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain, count
 
 from reconciler.files.semantics import semantic_problems
-from reconciler.files.strict_yaml import read_yaml
+from reconciler.files.strict_yaml import read_yaml, visible
 from reconciler.files.units import config_text
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Placement
-from reconciler.model.imported import Adopted, Deviation, FoundClass
+from reconciler.model.imported import Adopted, FoundClass
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 
 TOPICS_IN_ONE_FILE = 50
@@ -62,7 +63,7 @@ def topic_files(adopted: Adopted, notes: Mapping[str, Sequence[str]] | None = No
         said[name] += lines
     for each in adopted.deviations:
         if each.topic is not None:
-            said[each.topic].append(_told(each))
+            said[each.topic].append(f"Left out: {each.message}" if each.is_left_out else each.message)
     of_class = {each.name: each for each in adopted.classes}
     texts = {
         name: _comments(said[name]) + _topic_document(topic, of_class.get(adopted.class_of.get(name, "")))
@@ -77,10 +78,6 @@ def topic_files(adopted: Adopted, notes: Mapping[str, Sequence[str]] | None = No
     return {file: _joined(names, texts, left_out) for file, names in sorted(files.items())}
 
 
-def _told(each: Deviation) -> str:
-    return f"Left out: {each.message}" if each.is_left_out else each.message
-
-
 def _joined(names: Sequence[str], texts: Mapping[str, str], left_out: Mapping[str, str]) -> str:
     written = "---\n".join(texts[name] for name in names if name in texts)
     return "\n".join(part for part in (written, *(left_out[name] for name in names if name in left_out)) if part)
@@ -88,11 +85,7 @@ def _joined(names: Sequence[str], texts: Mapping[str, str], left_out: Mapping[st
 
 def _comments(lines: Iterable[str]) -> str:
     """Return comment lines; what no file may hold, and no reader sees, is spelled out."""
-    return "".join(f"# {_visible(line)}\n" for line in lines)
-
-
-def _visible(text: str) -> str:
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+    return "".join(f"# {visible(line)}\n" for line in lines)
 
 
 def _split(names: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -136,17 +129,14 @@ def _numbered(file: str, names: Sequence[str]) -> Mapping[str, Sequence[str]]:
 
 def _free(files: Mapping[str, object], file: str) -> str:
     """Return that file's name, or the next one that is not taken."""
-    number, free = 1, file
-    while free in files:
-        number += 1
-        free = f"{file}-{number}"
-    return free
+    names = chain([file], (f"{file}-{number}" for number in count(2)))
+    return next(name for name in names if name not in files)
 
 
 def _class_document(found: FoundClass) -> str:
     fields = _rules(found.replication_factor, found.placement) | _configs(found.config)
-    count = "1 topic" if found.topics == 1 else f"{found.topics} topics"
-    head = f"# {count} when it was imported.\n{_API}kind: TopicClass\nmetadata: {{name: {scalar(found.name)}}}\n"
+    topics = "1 topic" if found.topics == 1 else f"{found.topics} topics"
+    head = f"# {topics} when it was imported.\n{_API}kind: TopicClass\nmetadata: {{name: {scalar(found.name)}}}\n"
     return head + _block(fields)
 
 

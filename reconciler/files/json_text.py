@@ -70,9 +70,8 @@ def malformed(code: str, name: str, content: bytes, wrong: Malformed) -> Invalid
         text = canonical_json(value)
         return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
-    return invalid(
-        code, f"{name}{place_of_pointer(content, wrong.pointer)}: {wrong.pointer or '/'} {wrong.told(shown)}"
-    )
+    message = f"{name}{place_of_pointer(content, wrong.pointer)}: {wrong.pointer or '/'} {wrong.told(shown)}"
+    return invalid(code, message)
 
 
 def canonical_json(value: object, whole: Collection[str] = ()) -> str:

@@ -14,15 +14,8 @@ from reconciler.files.json_text import collector_paused
 from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import cluster_problems, config_problems, semantic_problems
-from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, cluster_pieces, read_yaml
-from reconciler.files.topic_document import (
-    config_of,
-    declared_in,
-    merged,
-    topics_from,
-    with_factor,
-    without_class_of,
-)
+from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, cluster_pieces, read_yaml, visible
+from reconciler.files.topic_document import config_of, declared_in, merged, topics_from, with_factor, without_class_of
 from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
@@ -139,9 +132,8 @@ def _files(
     if real in above:
         return
     if real in seen:
-        problems.append(
-            Problem("KR101", f"is the folder {_name(seen[real], root)} again, through a link: keep one", at)
-        )
+        message = f"is the folder {_name(seen[real], root)} again, through a link: keep one"
+        problems.append(Problem("KR101", message, at))
         return
     seen[real] = folder
     for path in entries:
@@ -163,8 +155,7 @@ def _not_listed(folder: Path, root: Path, depth: int) -> Problem | None:
 
 def _name(path: Path, root: Path) -> str:
     """Return what messages call a file: its path below the root, with nothing that a terminal could obey."""
-    name = os.fsencode(path.relative_to(root).as_posix()).decode(errors="backslashreplace")
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in name)
+    return visible(os.fsencode(path.relative_to(root).as_posix()).decode(errors="backslashreplace"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from reconciler.model.loads import Loads, PartitionLoad, Statistic
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 
-MOST_PROBLEMS = 20
+MOST_PROBLEMS, _MOST = 20, 2**62
 A_TABLE, NO_COLUMNS, TWICE, MEANINGLESS = "KR283", "KR152", "KR154", "KR155"
 REPORT = "_report.json"
 """The report that `loads` writes beside its result."""
@@ -260,14 +260,16 @@ def _wrong_types(schema: Any, wanted: Sequence[str]) -> Iterator[str]:
     def is_number(kind: Any) -> bool:
         return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_null(kind))
 
+    of_name = {
+        "cluster": (is_text, "text"),
+        "topic": (is_text, "text"),
+        "partition": (types.is_integer, "whole numbers"),
+    }
     for name in ("cluster", *wanted):
         kind = schema.field(name).type
-        if name in {"cluster", "topic"} and not is_text(kind):
-            yield f"column {name} must be text, not {kind}"
-        elif name == "partition" and not types.is_integer(kind):
-            yield f"column {name} must be whole numbers, not {kind}"
-        elif name not in {"cluster", "topic"} and not is_number(kind):
-            yield f"column {name} must be numbers, not {kind}"
+        fits, what = of_name.get(name, (is_number, "numbers"))
+        if not fits(kind):
+            yield f"column {name} must be {what}, not {kind}"
 
 
 def _clusters(folder: str) -> str:
@@ -282,7 +284,8 @@ def _rows(
     names = _amounts(statistic)
     rows = zip(columns["topic"], columns["partition"], *(columns[name] for name in names), strict=True)
     for topic, partition, *amounts in rows:
-        wrong = [f"{name} is {each}" for name, each in zip(names, amounts, strict=True) if not _is_amount(each)]
+        pairs = zip(names, amounts, strict=True)
+        wrong = [f"{name} is {each}" for name, each in pairs if each is not None and not 0 <= each < _MOST]
         if topic is None or partition is None or partition < 0:
             message = f"a row has no topic or no partition: {topic}-{partition}"
         elif wrong:
@@ -291,10 +294,6 @@ def _rows(
             yield TopicPartition(topic, partition), PartitionLoad(*map(_whole, amounts))
             continue
         problems.append(Problem(MEANINGLESS, f"--loads {folder}: {message}"))
-
-
-def _is_amount(value: float | None) -> bool:
-    return value is None or (isfinite(value) and 0 <= value < 2**62)
 
 
 def _whole(value: float | None) -> int | None:

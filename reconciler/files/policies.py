@@ -44,15 +44,11 @@ def read_policies(root: Path, cluster: str) -> tuple[Policy, ...]:
     if not _is_cluster(root, root / FOLDER):
         folders.insert(0, root / FOLDER)
     problems: list[Problem] = []
-    found = [
-        policy
-        for folder in folders
-        for file in _files(folder, root, problems)
-        if (policy := _policy(file, root, problems)) is not None
-    ]
+    files = [file for folder in folders for file in _files(folder, root, problems)]
+    found = tuple(policy for file in files for policy in _policy(file, root, problems))
     if problems:
         raise InvalidInput(problems)
-    return tuple(found)
+    return found
 
 
 def _files(folder: Path, root: Path, problems: list[Problem]) -> list[Path]:
@@ -78,26 +74,24 @@ def _is_cluster(root: Path, folder: Path) -> bool:
     )
 
 
-def _policy(file: Path, root: Path, problems: list[Problem]) -> Policy | None:
+def _policy(file: Path, root: Path, problems: list[Problem]) -> Iterator[Policy]:
     name = file.relative_to(root).as_posix()
     real = inside(root, file)
     if real is None:
         problems.append(outside(LINK, Location(name, 1)))
-        return None
+        return
     text = _text(real, name, problems)
     if text is None:
-        return None
+        return
     tokens = list(_tokens(text))
     code = [token for token in tokens if token.kind != "comment"]
     while code and code[-1].text == ";":
         end = code.pop().start
         text = f"{text[:end]} {text[end + 1 :]}"  # its lines stay where they are
-    wrong = next(_wrong(code), None)
-    if wrong is not None:
-        line, message = wrong
+    for line, message in _wrong(code):
         problems.append(Problem("KR182", message, Location(name, line)))
-        return None
-    return Policy(_title(tokens) or f"policy {file.stem}", text, Location(name, code[0].line))
+        return
+    yield Policy(_title(tokens) or f"policy {file.stem}", text, Location(name, code[0].line))
 
 
 def _text(file: Path, name: str, problems: list[Problem]) -> str | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from reconciler.files.bounded import MAX_PROPERTIES_BYTES, MAX_SECRET_BYTES, file_bytes
@@ -44,13 +44,36 @@ def resolve_client(
         properties = {**_parsed(path), **properties}
         origin = str(path)
     problems: list[Problem] = []
-    resolved = {
-        key: _resolved(key, value, _Origin(origin, folder, root), environ, problems)
-        for key, value in sorted(properties.items())
-    }
+
+    def secret(key: str, reference: re.Match[str]) -> str:
+        source, name = reference.groups()
+        is_relative = source == "file" and not Path(name).is_absolute()
+        if root is not None and is_relative and inside(root, folder / name) is None:
+            problems.append(Problem(OUTSIDE, f"{origin}: {secret_outside(key, name)}"))
+            return ""
+        wants = f"{origin}: {name_shown(key)} wants the"
+        try:
+            return environ[name] if source == "env" else _file_text(folder / name)
+        except KeyError:
+            problems.append(Problem("KR130", f"{wants} variable {name}, which is not set"))
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            problems.append(Problem("KR130", f"{wants} file {name}, which cannot be read: {reason}"))
+        return ""
+
+    resolved = {}
+    for key, value in sorted(properties.items()):
+        if has_strange_reference(value):
+            problems.append(Problem("KR130", f"{origin}: {name_shown(key)} {STRANGE}"))
+        resolved[key] = _REFERENCE.sub(partial(secret, key), value)
     if problems:
         raise InvalidInput(problems)
     return resolved
+
+
+def _file_text(path: Path) -> str:
+    """Return a file's text without the newline that editors put at its end."""
+    return file_bytes(path, MAX_SECRET_BYTES).decode().rstrip("\r\n")
 
 
 def read_properties(path: Path, environ: Mapping[str, str]) -> Mapping[str, str]:
@@ -69,47 +92,6 @@ def has_strange_reference(value: str) -> bool:
     return _STRANGE.search(value) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Origin:
-    """What messages call the place of the properties, where their relative paths begin, and what they stay inside."""
-
-    name: str
-    folder: Path
-    root: Path | None
-
-    def leads_out(self, file: str) -> bool:
-        """Whether that relative path leads out of the root."""
-        return self.root is not None and not Path(file).is_absolute() and inside(self.root, self.folder / file) is None
-
-
-def _resolved(key: str, value: str, origin: _Origin, environ: Mapping[str, str], problems: list[Problem]) -> str:
-    shown = name_shown(key)
-
-    def secret(reference: re.Match[str]) -> str:
-        source, name = reference.groups()
-        if source == "file" and origin.leads_out(name):
-            problems.append(Problem(OUTSIDE, f"{origin.name}: {secret_outside(key, name)}"))
-            return ""
-        try:
-            return environ[name] if source == "env" else _file_text(origin.folder / name)
-        except KeyError:
-            problems.append(Problem("KR130", f"{origin.name}: {shown} wants the variable {name}, which is not set"))
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            message = f"{origin.name}: {shown} wants the file {name}, which cannot be read: {reason}"
-            problems.append(Problem("KR130", message))
-        return ""
-
-    if has_strange_reference(value):
-        problems.append(Problem("KR130", f"{origin.name}: {shown} {STRANGE}"))
-    return _REFERENCE.sub(secret, value)
-
-
-def _file_text(path: Path) -> str:
-    """Return a secret: a file's text without the newline that editors put at its end."""
-    return file_bytes(path, MAX_SECRET_BYTES).decode().rstrip("\r\n")
-
-
 def _parsed(path: Path) -> dict[str, str]:
     try:
         content = file_bytes(path, MAX_PROPERTIES_BYTES)
@@ -123,7 +105,8 @@ def _parsed(path: Path) -> dict[str, str]:
         raise invalid(WRONG, f"{path}: the client properties cannot be read: {reason}") from None
     entries: dict[str, str] = {}
     for number, line in _logical_lines(text):
-        key, value = _split(line)
+        found = _ENTRY.match(line)
+        key, value = map(_unescaped, found.groups() if found else (line, ""))
         if not _SEPARATED.search(line):
             wrong = "this line is no property: write its name, = and its value"
         elif _BAD_CODE.search(line):
@@ -152,12 +135,6 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             joined = ""
     if joined:
         yield begun, joined
-
-
-def _split(line: str) -> tuple[str, str]:
-    found = _ENTRY.match(line)
-    key, value = found.groups() if found else (line, "")
-    return _unescaped(key), _unescaped(value)
 
 
 def _unescaped(text: str) -> str:

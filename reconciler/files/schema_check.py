@@ -1,16 +1,19 @@
-"""Checks documents against their JSON Schemas: each problem is a sentence with its place, and is taken out."""
+"""Checks documents against their JSON Schemas: each problem is a sentence with its place, and is taken out.
+
+Whether a document has its form at all is told many times as fast as by the validator, which says why.
+"""
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from reconciler.files.quick_check import Check, compiled
-from reconciler.files.strict_yaml import Steps, YamlFloat, YamlMap, drop, key_shown, place_of
+from reconciler.files.strict_yaml import Steps, YamlFloat, YamlList, YamlMap, drop, key_shown, place_of
 from reconciler.model.problem import Problem
 
 if TYPE_CHECKING:
@@ -24,15 +27,16 @@ _LISTS_OF_MAPPINGS = frozenset({("spec", "brokers"), ("spec", "windows")})
 _BY_RACK = ("spec", "placement", "racks", "replicas")
 _UNKNOWN_KEY = ""
 UNNAMED = "unnamed"
-TYPE_NAMES = {
-    "integer": "a whole number",
-    "string": "a text",
-    "object": "a mapping",
-    "array": "a list",
-    "number": "a number",
-    "boolean": "true or false",
-    "null": "null",
+_TYPES: Mapping[str, tuple[str, frozenset[type]]] = {
+    "integer": ("a whole number", frozenset({int})),
+    "string": ("a text", frozenset({str})),
+    "object": ("a mapping", frozenset({YamlMap})),
+    "array": ("a list", frozenset({YamlList})),
+    "number": ("a number", frozenset({int, YamlFloat})),
+    "boolean": ("true or false", frozenset({bool})),
+    "null": ("null", frozenset({NoneType})),
 }
+"""The types of JSON Schema: what messages call them, and what they are here."""
 API_VERSION = "reconciler/v1"
 # What a pattern that wants a unit ends in, and examples of it.
 UNITS = {"/s$": "50MiB/s", "/s)$": "100MiB/s, 80%", "B)$": "2TiB, 500GiB", "%$": "20%", "|d|w)$": "2h, 30m, 7d"}
@@ -47,6 +51,9 @@ WHY = {
     "minLength": "must not be empty",
     "minProperties": "must not be empty",
 }
+Check = Callable[[Any], bool]
+_SILENT = {"$id", "$schema", "default", "description", "examples", "title", "version", "properties"}
+_EXTRA = "additionalProperties"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +156,7 @@ def schema_folder() -> Path:
 
 @cache
 def _quick_check(kind: str) -> Check:
-    return compiled(_schema(kind))
+    return _compiled(_schema(kind))
 
 
 @cache
@@ -184,11 +191,13 @@ def _told(document: YamlMap, error: "ValidationError") -> Iterator[Problem]:
     where = _dotted(path)
     at = place_of(document, path)
     wanted: Any = error.validator_value
+    held: Any = error.instance
     match error.validator:
         case "additionalProperties" if wanted is False:
-            yield from _unknown_keys(error, where)
+            for key in _unknown(error):
+                message = f"unknown key {_shown(key_shown(key))} in {where}{_hint(key, _known(error))}"
+                yield Problem("KR103", message, held.key_at[key])
         case "required":
-            held: Any = error.instance
             yield from (Problem("KR103", f"{where} lacks {key}", at) for key in wanted if key not in held)
         case "enum" | "const":
             allowed = [str(word) for word in (wanted if error.validator == "enum" else [wanted])]
@@ -239,13 +248,6 @@ def _meant(error: "ValidationError") -> str:
     return (f". Write a unit: {unit}" if unit else "") + (f". {text}" if text else "")
 
 
-def _unknown_keys(error: "ValidationError", where: str) -> Iterator[Problem]:
-    holder: Any = error.instance
-    for key in _unknown(error):
-        message = f"unknown key {_shown(key_shown(key))} in {where}{_hint(key, _known(error))}"
-        yield Problem("KR103", message, holder.key_at[key])
-
-
 def _hint(word: str, known: Sequence[str]) -> str:
     lower = {candidate.lower(): candidate for candidate in known}
     close = get_close_matches(word.lower(), list(lower), n=1, cutoff=0.6)
@@ -268,7 +270,7 @@ def _why(error: "ValidationError") -> str:
         return f"names {_shown(twice)} twice"
     if error.validator == "type":
         words = [wanted] if isinstance(wanted, str) else wanted
-        *others, last = (TYPE_NAMES.get(word, word) for word in words)
+        *others, last = (_TYPES[word][0] for word in words)
         return f"must be {', '.join(others)}{' or ' if others else ''}{last}"
     return WHY.get(str(error.validator), "has none of the forms it may have").format(wanted)
 
@@ -291,3 +293,66 @@ def _shown(value: object) -> str:
 def is_secret(key: str) -> bool:
     """Whether the value of a key of that name is never shown."""
     return _SECRET.search(key) is not None
+
+
+def _compiled(schema: Mapping[str, Any]) -> Check:
+    """Return a function that says whether a value has that form; a KeyError names a keyword that it does not know."""
+    checks: list[Check] = [
+        partial(_FITS[keyword], _READY[keyword](wanted) if keyword in _READY else wanted)
+        for keyword, wanted in schema.items()
+        if keyword not in _SILENT | {_EXTRA}
+    ]
+    if _EXTRA in schema or "properties" in schema:
+        known = {key: _compiled(part) for key, part in schema.get("properties", {}).items()}
+        extra = schema.get(_EXTRA, True)
+        checks.append(
+            partial(_members_fit, known, _compiled(extra) if isinstance(extra, dict) else lambda _: bool(extra))
+        )
+    return checks[0] if len(checks) == 1 else partial(_all_fit, checks)
+
+
+# Loops, which are quicker than `all` with a generator: these two are most of the work.
+def _all_fit(checks: Sequence[Check], value: Any) -> bool:
+    for check in checks:  # noqa: SIM110
+        if not check(value):
+            return False
+    return True
+
+
+def _members_fit(known: Mapping[str, Check], other: Check, value: Any) -> bool:
+    if type(value) is YamlMap:
+        for key, item in value.items():
+            if not known.get(key, other)(item):
+                return False
+    return True
+
+
+_READY: Mapping[str, Callable[[Any], Any]] = {
+    "items": _compiled,
+    "oneOf": lambda parts: [_compiled(part) for part in parts],
+    "pattern": lambda pattern: re.compile(pattern.removeprefix("^").removesuffix("$")),
+    "type": lambda words: frozenset[type]().union(
+        *(_TYPES[each][1] for each in ([words] if type(words) is str else words))
+    ),
+}
+"""Makes of what a keyword wants, where the schema has another form of it, what is compared with a value."""
+_FITS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "const": lambda word, value: type(value) is str and value == word,
+    "enum": lambda words, value: type(value) is str and value in words,
+    "items": lambda fits, value: type(value) is not YamlList or all(map(fits, value)),
+    "maximum": lambda most, value: type(value) is not int or value <= most,
+    "minItems": lambda least, value: type(value) is not YamlList or len(value) >= least,
+    "minLength": lambda least, value: type(value) is not str or len(value) >= least,
+    "minProperties": lambda least, value: type(value) is not YamlMap or len(value) >= least,
+    "minimum": lambda least, value: type(value) is not int or value >= least,
+    "oneOf": lambda parts, value: sum(fits(value) for fits in parts) == 1,
+    "pattern": lambda pattern, value: type(value) is not str or pattern.fullmatch(value) is not None,
+    "required": lambda keys, value: type(value) is not YamlMap or all(key in value for key in keys),
+    "type": lambda kinds, value: type(value) in kinds,
+    # What cannot be told apart quickly is left to the validator.
+    "uniqueItems": lambda _, value: (
+        type(value) is not YamlList
+        or (all(type(item) in {int, str} for item in value) and len(set(value)) == len(value))
+    ),
+}
+"""Whether a value fits what a keyword wants; one of another type does, as JSON Schema has it."""

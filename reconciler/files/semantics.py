@@ -38,7 +38,10 @@ def semantic_problems(desired: Desired, nameless: Iterable[DesiredTopic] = ()) -
     yield from _colliding_names(desired)
     named = [*desired.topics.values(), *desired.patterns]
     for topic in named:
-        yield from _name_problems(topic)
+        if topic.name in {".", ".."} or len(topic.name) > LONGEST_NAME:
+            name = repr(topic.name[:30])
+            message = f"{name} cannot be a topic's name: Kafka wants 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ -"
+            yield Problem("KR124", message, topic.where(""))
     for topic in [*named, *nameless]:
         yield from config_problems(topic)
         yield from _placement_problems(topic)
@@ -101,12 +104,6 @@ def _colliding_names(desired: Desired) -> Iterator[Problem]:
             yield Problem("KR123", message, topic.where(""))
 
 
-def _name_problems(topic: DesiredTopic) -> Iterator[Problem]:
-    if topic.name in {".", ".."} or len(topic.name) > LONGEST_NAME:
-        message = f"{topic.name[:30]!r} cannot be a topic's name: Kafka wants 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ -"
-        yield Problem("KR124", message, topic.where(""))
-
-
 def _placement_problems(topic: DesiredTopic) -> Iterator[Problem]:
     placement, factor = topic.placement, topic.replication_factor
     if placement.brokers_only is not None:
@@ -155,8 +152,7 @@ def _assignment_problems(topic: DesiredTopic) -> Iterator[Problem]:
     placement = topic.placement
     used = {replica for replicas in assignment for replica in replicas}
     barred = used & placement.brokers_except
-    if placement.brokers_only is not None:
-        barred |= used - placement.brokers_only
+    barred |= used - (used if placement.brokers_only is None else placement.brokers_only)
     if barred:
         names = ", ".join(map(str, sorted(barred)))
         yield Problem("KR128", f"assignment names brokers that placement.brokers does not allow: {names}", at)
@@ -211,13 +207,12 @@ def _min_isr_problems(topic: DesiredTopic) -> Iterator[Problem]:
     if not _WHOLE.fullmatch(wanted) or _refusal(MIN_ISR, wanted):
         yield Problem("KR126", f"{MIN_ISR} must be a whole number of at least 1", at)
         return
-    path = "placement.assignment" if topic.replication_factor is None else "replicationFactor"
-    fewest = min(map(len, topic.placement.assignment or ()), default=None)
-    factor = fewest if topic.replication_factor is None else topic.replication_factor
+    factor, path = topic.replication_factor, "replicationFactor"
+    found = f"replicationFactor {factor}"
+    if factor is None:
+        factor, path = min(map(len, topic.placement.assignment or ()), default=None), "placement.assignment"
+        found = f"the {factor} replicas of an assignment"
     if factor is not None and int(wanted) > factor:
-        found = (
-            f"replicationFactor {factor}" if path == "replicationFactor" else f"the {factor} replicas of an assignment"
-        )
         message = (
             f"{MIN_ISR} {wanted} is above {found} ({topic.where(path)}): "
             "Kafka then takes the smaller, so acks=all writes stop once any replica is missing"

@@ -124,13 +124,10 @@ def cluster_pieces(content: bytes) -> Iterator[bytes]:
     """
     before = 0
     for piece in _BEGINNINGS.split(content):
-        if _CLUSTER.encode() in piece and any(map(_is_cluster, read_yaml(piece, "").documents)):
+        documents = read_yaml(piece, "").documents if _CLUSTER.encode() in piece else []
+        if any(isinstance(each, YamlMap) and each.get("kind") == _CLUSTER for each in documents):
             yield b"\n" * before + piece
         before += len(piece.splitlines())
-
-
-def _is_cluster(document: Any) -> bool:
-    return isinstance(document, YamlMap) and document.get("kind") == _CLUSTER
 
 
 def _words(error: yaml.MarkedYAMLError, character: str) -> str:
@@ -293,6 +290,11 @@ class _Reader:
 
 def _code_point(character: str) -> str:
     return f"U+{ord(character):04X}"
+
+
+def visible(text: str) -> str:
+    """Return a text with what no reader sees, and a terminal could obey, spelled out."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def key_shown(key: str) -> str:

@@ -17,14 +17,13 @@ _RULES = tuple(each.name for each in fields(Placement))
 def topics_from(document: YamlMap, problems: list[Problem]) -> Iterator[DesiredTopic]:
     """Yield the topic that the document names, or one for each of its patterns."""
     metadata = document["metadata"]
-    if ("name" in metadata) == ("names" in metadata):
-        message = (
-            "metadata has both name and names: keep one" if "name" in metadata else "metadata lacks name, or names"
-        )
+    is_named = "name" in metadata
+    if is_named == ("names" in metadata):
+        message = "metadata has both name and names: keep one" if is_named else "metadata lacks name, or names"
         problems.append(Problem("KR113", message, document.value_at["metadata"]))
         return
     declared = declared_in(document, problems)
-    if "name" in metadata:
+    if is_named:
         yield declared
         return
     for path, place in declared.at.items():

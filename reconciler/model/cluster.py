@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from reconciler.model.codec import (
     ALWAYS,
@@ -85,6 +85,15 @@ class LogDir:
     is_cordoned: Annotated[bool, "Whether Kafka itself puts no new replica there (KIP-1066). Since 1.1."] = False
 
 
+class SizedDir(NamedTuple):
+    """A log directory of which size and used bytes are known; `is_open`: new replicas may go there."""
+
+    path: str
+    used: int
+    total: int
+    is_open: bool
+
+
 @dataclass(frozen=True, slots=True)
 class FutureReplica:
     """The copy that a broker makes of one of its replicas in another of its log dirs (KIP-113)."""
@@ -123,9 +132,16 @@ class Broker:
         return self.configs.get(key, self.settings.get(key))
 
     @property
-    def sized_dirs(self) -> tuple[LogDir, ...]:
+    def sized_dirs(self) -> tuple[SizedDir, ...]:
         """Its log dirs of which size and free bytes are known: an offline one tells neither."""
-        return tuple(one for one in self.log_dirs if one.total_bytes is not None and one.usable_bytes is not None)
+        told = ((one.path, one.total_bytes, one.usable_bytes) for one in self.log_dirs)
+        known = [(path, total, free) for path, total, free in told if total is not None and free is not None]
+        closed = self.cordoned_dirs
+        # All cordoned: a replica that is placed there all the same may lie in any of them.
+        are_all = closed.issuperset(path for path, _, _ in known)
+        return tuple(
+            SizedDir(path, max(0, total - free), total, are_all or path not in closed) for path, total, free in known
+        )
 
     @property
     def total_bytes(self) -> int | None:

@@ -134,6 +134,20 @@ class Balance:
     leader_in: BalanceTarget = Off()
     at: Mapping[str, Location] = field(default_factory=dict)
 
+    @property
+    def targets(self) -> Mapping[str, BalanceTarget]:
+        """What is asked of each measure, by its name in the file."""
+        return {
+            "replicas": self.replicas,
+            "leaders": self.leaders,
+            "topics": self.topics,
+            "disk": self.disk,
+            "networkIn": self.network_in,
+            "networkOut": self.network_out,
+            "logDirs": self.log_dirs,
+            "leaderIn": self.leader_in,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class MovePolicy:

@@ -26,7 +26,7 @@ from reconciler.model.codec import (
 from reconciler.model.effect import Destruction
 from reconciler.model.grounds import Grounds
 from reconciler.model.problem import DRIFT, Problem, Remedy
-from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage, Stage, elections_of
+from reconciler.model.stage import CopyingStage, LogDirsStage, Stage, elections_of, moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
 
@@ -365,7 +365,7 @@ class Plan:
     def new_log_dirs(self) -> Mapping[TopicPartition, Mapping[int, str]]:
         """The log dir of each new replica on brokers with several, as asked for or as Kafka is taken to choose."""
         found = {key: dict(dirs) for key, dirs in self.predicted_log_dirs.items()}
-        for move in (move for stage in self.stages if isinstance(stage, ReassignStage) for move in stage.moves):
+        for move in moves_of(self.stages):
             if move.log_dirs:
                 found.setdefault(move.topic_partition, {}).update(move.log_dirs)
         return found
@@ -387,7 +387,7 @@ class Plan:
         copies, size = 0, 0
         first: dict[TopicPartition, tuple[int, ...]] = {}
         last: dict[TopicPartition, tuple[int, ...]] = {}
-        for move in (move for stage in self.stages if isinstance(stage, ReassignStage) for move in stage.moves):
+        for move in moves_of(self.stages):
             first.setdefault(move.topic_partition, move.from_replicas)
             last[move.topic_partition] = move.to_replicas
             copies += len(move.added)

@@ -79,6 +79,11 @@ class Problem:
         return f"{place}{self.message} ({self.code})"
 
 
+def warning(code: str, message: str, at: Location | None = None) -> Problem:
+    """Return what somebody must know, and what stops nothing."""
+    return Problem(code, message, at, Severity.WARNING)
+
+
 @dataclass(frozen=True, slots=True)
 class ReportedProblem:
     """A problem as `-o json` tells it, where no list in a plan says how much it weighs."""

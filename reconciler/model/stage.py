@@ -1,6 +1,7 @@
 """Defines a plan's stages: steps in order, each safe to stop after."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
 from reconciler.model.codec import REQUIRED, AtLeast, Ids, Key
@@ -74,6 +75,16 @@ class LogDirsStage:
 Stage = ReassignStage | LogDirsStage | ElectStage | TopicsStage
 CopyingStage = ReassignStage | LogDirsStage
 """The stages that copy data, and so take time and have a throttle."""
+
+
+def numbered(stages: Iterable[Stage]) -> tuple[Stage, ...]:
+    """Return the stages with their numbers, from one on."""
+    return tuple(replace(stage, number=number) for number, stage in enumerate(stages, start=1))
+
+
+def moves_of(stages: Iterable[Stage]) -> Iterator[Move]:
+    """Return the moves between brokers of these stages, in order."""
+    return (move for stage in stages if isinstance(stage, ReassignStage) for move in stage.moves)
 
 
 def elections_of(stage: Stage) -> tuple[Election, ...]:

@@ -91,6 +91,11 @@ def labelled(noun: str, names: Iterable[object], most: int = 0) -> str:
     return f"{noun}{'' if len(listed) == 1 else 's'} {named_some(listed, most or len(listed))}"
 
 
+def in_brackets(place: object) -> str:
+    """Return a place as it stands behind what is written there; nothing for none: ` (topics/orders.yaml:18)`."""
+    return f" ({place})" if place else ""
+
+
 def _pair(count: int, per_unit: int, unit: str, rest: str) -> str:
     whole, left = divmod(count, per_unit)
     return f"{whole}{unit}{left}{rest}" if left else f"{whole}{unit}"

@@ -16,15 +16,16 @@ Measures come one after another, as in the whole plan: what is bought first is t
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import gcd
 
 import numpy as np
 
-from reconciler.model.budget import Budgeted, Way
+from reconciler.model.budget import Budgeted, CurvePoint, CurveReport, Way
 from reconciler.model.columns import Ints
-from reconciler.model.desired import Balance
+from reconciler.model.desired import Balance, DesiredCluster
 from reconciler.model.plan import PriceLevel
 from reconciler.planner.budget_search import MOST_CHOICES, Room, searched
 from reconciler.planner.costs import Cost, copies, is_at
@@ -36,6 +37,9 @@ from reconciler.planner.rows import Standing
 
 MOST_SUM = 1 << 57
 """Weighted sums stay below this where the weights may be rounded: beyond 64 bits a flow takes many times as long."""
+POINTS = 20
+"""So many steps of bytes the curve has about."""
+DIGITS = 6
 HALVINGS = 12
 """How often the span of budgets is halved to find the most that fits a time: to one part in 4,096 of the whole."""
 
@@ -174,6 +178,7 @@ class Curve:
 
     task: PlacementTask
     balance: Balance
+    _trades: dict[int, Trade] = field(default_factory=dict)  # from the standing of each step, by its place
 
     @cached_property
     def asked(self) -> list[tuple[str, CountTargets]]:
@@ -198,22 +203,21 @@ class Curve:
         """Bytes that explicit assignments copy, which are no choice."""
         return forced_bytes(self.task)
 
-    def copied(self, sets: ReplicaSets) -> int:
-        """Return the bytes that a placement copies in all."""
-        return self.copied_by(sets.held)
-
-    def copied_by(self, table: Ints) -> int:
-        """Return the same of a table [partitions, most] of brokers."""
+    def copied(self, table: Ints) -> int:
+        """Return the bytes that a placement copies in all; its table is [partitions, most] of brokers."""
         return self.forced + copies(self.task.size, self.task.replicas).of(self.task.replicas, table)
 
     def within(self, budget: int, *, is_searched: bool = True) -> ReplicaSets:
         """Return the best plan that copies no more bytes; the one that mends alone where even that copies more."""
-        if self.copied(self.whole) <= budget:
+        if self.copied(self.whole.held) <= budget:
             return self.whole
-        if self.copied(self.mended) >= budget:
+        if self.copied(self.mended.held) >= budget:
             return self.mended
         left = budget - self.forced
-        standing, levels, number = self._reached(left)
+        # As many measures are whole as the budget allows.
+        number = max(number for number, (_, _, least) in enumerate(self._steps) if least <= left)
+        standing, reached, _ = self._steps[number]
+        levels = [*reached]
         for place, (name, targets) in enumerate(self.asked[number:], start=number):
             trade = self._trade(standing, place)
             point, edge = trade.best(left, is_searched=is_searched)
@@ -224,23 +228,24 @@ class Curve:
 
     def budgeted(self, sets: ReplicaSets, budget: int) -> Budgeted:
         """Return what is told of a plan within the budget."""
-        mended, whole = self.copied(self.mended), self.copied(self.whole)
         tables = self.mended.held, sets.held, self.whole.held
+        mended, _, whole = map(self.copied, tables)
         ways = [Way(name, *(imbalance(self.task, targets, table) for table in tables)) for name, targets in self.asked]
         return Budgeted(budget, mended, whole, tuple(ways))
 
     def within_time(self, most: int) -> int:
         """Return the most bytes whose plan asks no more than `most` bytes of its busiest broker, in or out."""
         if self.busiest(self.whole.held) <= most:
-            return self.copied(self.whole)
+            return self.copied(self.whole.held)
         # The corners are enough on a large cluster, where many plans would take many searches.
         is_searched = len(self.task.partitions) * len(self.task.eligible.ids) <= MOST_CHOICES
-        low, high, found = self.copied(self.mended), self.copied(self.whole), self.copied(self.mended)
+        low, high = self.copied(self.mended.held), self.copied(self.whole.held)
+        found = low
         for _ in range(HALVINGS):
             middle = (low + high) // 2
             sets = self.within(middle, is_searched=is_searched)
             if self.busiest(sets.held) <= most:
-                low, found = middle, self.copied(sets)
+                low, found = middle, self.copied(sets.held)
             else:
                 high = middle
         return found
@@ -252,10 +257,8 @@ class Curve:
         row, seat = np.nonzero(is_new)
         source = task.replicas[row, 0]
         is_served = source >= 0
-        into, out_of = (
-            np.zeros(len(task.eligible.ids), dtype=np.int64),
-            np.zeros(len(task.eligible.ids), dtype=np.int64),
-        )
+        into = np.zeros(len(task.eligible.ids), dtype=np.int64)
+        out_of = np.zeros_like(into)
         np.add.at(into, table[row, seat], task.size[row])
         np.add.at(out_of, source[is_served], task.size[row[is_served]])
         return int(max(into.max(initial=0), out_of.max(initial=0)))
@@ -266,19 +269,19 @@ class Curve:
         They are corners of the hull, each the best at the bytes that it copies; between two that are far apart, the
         best that was found.
         """
-        span = self.copied(self.whole) - self.copied(self.mended)
         found = [self.mended.held, self.whole.held]
+        first, last = map(self.copied, found)
+        span = last - first
         for place, (standing, _, _) in enumerate(self._steps if self.task.partitions else ()):
             trade = self._trade(standing, place)
             while wide := trade.widest(span // many):
                 trade.split(*wide)
             found += [corner.table for corner in trade.corners]
-        copied = {self.copied_by(table): table for table in reversed(found)}
-        known, first = sorted(copied), self.copied(self.mended)
-        for low, high in pairwise(known):
+        copied = {self.copied(table): table for table in reversed(found)}
+        for low, high in pairwise(sorted(copied)):
             for part in range(1, (high - low) * many // max(1, span)):
                 sets = self.within(low + (high - low) * part // ((high - low) * many // span))
-                copied.setdefault(self.copied(sets), sets.held)
+                copied.setdefault(self.copied(sets.held), sets.held)
         return [copied[each] for each in sorted(copied) if each >= first]
 
     @property
@@ -295,24 +298,14 @@ class Curve:
             found.append((standing, levels, least))
         return found
 
-    def _reached(self, budget: int) -> tuple[Standing, list[PriceLevel], int]:
-        """Return the choices with as many measures whole as the budget allows, their levels, and how many they are."""
-        number = max(number for number, (_, _, least) in enumerate(self._steps) if least <= budget)
-        standing, levels, _ = self._steps[number]
-        return standing, [*levels], number
-
     def _trade(self, standing: Standing, place: int) -> Trade:
+        if place in self._trades and standing is self._steps[place][0]:
+            return self._trades[place]
         targets, later = self.asked[place][1], [each for _, each in self.asked[place + 1 :]]
-        is_kept = any(standing is each for each, _, _ in self._steps)
-        if not is_kept:
-            return Trade(self.task, standing, targets, later)
-        if place not in self._trades:
-            self._trades[place] = Trade(self.task, standing, targets, later)
-        return self._trades[place]
-
-    @cached_property
-    def _trades(self) -> dict[int, Trade]:
-        return {}
+        trade = Trade(self.task, standing, targets, later)
+        if standing is self._steps[place][0]:
+            self._trades[place] = trade
+        return trade
 
 
 def _fixed(task: PlacementTask, standing: Standing, targets: CountTargets, table: Ints) -> Standing:
@@ -321,3 +314,48 @@ def _fixed(task: PlacementTask, standing: Standing, targets: CountTargets, table
     count = task.counts(table, are_cells=targets.is_cells) - settled
     bounds = {"cell_low": count, "cell_high": count} if targets.is_cells else {"low": count, "high": count}
     return replace(standing, choices=replace(standing.choices, **bounds))
+
+
+def curve_of(task: PlacementTask, cluster: DesiredCluster) -> CurveReport:
+    """Return the curve of these partitions; every point is a plan that `--budget` makes."""
+    curve = Curve(task, cluster.balance)
+    tables = curve.points(POINTS)
+    first, last = tables[0], tables[-1]
+    rate = cluster.moves.throttle_bytes_per_second
+    points = []
+    for table in tables:
+        of_table = {name: imbalance(task, targets, table) for name, targets in curve.asked}
+        ways = [
+            Way(name, imbalance(task, targets, first), of_table[name], imbalance(task, targets, last))
+            for name, targets in curve.asked
+        ]
+        share = _share(ways)
+        seconds = None if rate is None else -(-curve.busiest(table) // rate)
+        points.append(
+            CurvePoint(curve.copied(table), seconds, round(float(share), DIGITS), _over_mean(task, table), of_table)
+        )
+    return CurveReport(cluster.name, rate, points[0].bytes, points[-1].bytes, _knee(points), tuple(points))
+
+
+def _share(ways: Sequence[Way]) -> Fraction:
+    """Return how much of the way is gone: what is balanced later counts once all before it is whole."""
+    share = Fraction(0)
+    for way in ways:
+        share += max(way.share, Fraction(0))
+        if way.share < 1:
+            break
+    return share / len(ways) if ways else Fraction(1)
+
+
+def _over_mean(task: PlacementTask, table: Ints) -> float:
+    counts, capacity = task.base + task.counts(table), task.eligible.capacity["replicas"]
+    if not counts.sum():
+        return 1.0
+    return round(float((counts / capacity).max() * capacity.sum() / counts.sum()), DIGITS)
+
+
+def _knee(points: Sequence[CurvePoint]) -> int:
+    """Return the bytes of the point that is farthest above the straight line from the first to the last."""
+    span = points[-1].bytes - points[0].bytes
+    above = [point.share - (point.bytes - points[0].bytes) / span if span else 0.0 for point in points]
+    return points[int(np.argmax(np.round(above, DIGITS)))].bytes

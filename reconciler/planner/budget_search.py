@@ -9,8 +9,9 @@ corners are close there. Where it does not, what is nearest to the prices is sea
 The search (CP-SAT) runs in one thread and stops after a count of its own steps, never by a clock.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from ortools.sat.python import cp_model
@@ -48,28 +49,22 @@ class Room:
     slack: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """The rows that may differ, by their number in the standing, and whom each may take."""
-
-    rows: Ints
-    may_take: Bools  # [rows, brokers]
-    must_take: Bools  # [rows, brokers]
-
-
 def searched(room: Room, best: Ints, at_prices: Ints, budget: int) -> Ints | None:
     """Return the best table [partitions, most] found within the budget; None where none is better than `best`.
 
     `at_prices` is the table of an optimum of the edge. What decides: the measures in their order, then the bytes.
     """
     choice = _choice(room, best, at_prices)
-    if not len(choice.rows):
+    if not len(choice[0]):
         return None
     return _Search(room, choice, best, at_prices, budget).run()
 
 
-def _choice(room: Room, best: Ints, at_prices: Ints) -> _Choice:
-    """Return the rows and brokers whose reduced costs leave them in question, the nearest to the prices where many."""
+def _choice(room: Room, best: Ints, at_prices: Ints) -> tuple[Ints, Bools, Bools]:
+    """Return the rows that may differ, and whom each may, and must, take [rows, brokers].
+
+    Their reduced costs leave them in question; where these are many, they are the nearest to the prices.
+    """
     demand, choices, number = room.standing.demand, room.standing.choices, room.standing.number
     cost = Cost(room.cost.other * room.weights[1], room.cost.at * room.weights[1]).take(number)
     goal = Goal.of(demand, choices, cost, flat_sinks(choices))
@@ -86,19 +81,19 @@ def _choice(room: Room, best: Ints, at_prices: Ints) -> _Choice:
     is_held = marked(held[near], shape[1]) | marked(best[number[near]], shape[1])
     may_take = (state >= 0) & (is_held | (weight - dearest[near][:, None] <= room.slack))
     fits = (np.cumsum(may_take.sum(axis=1)) <= MOST_CHOICES) | differs[near]
-    return _Choice(near[fits], may_take[fits], (state > 0)[fits])
+    return near[fits], may_take[fits], (state > 0)[fits]
 
 
 class _Search:
     """The rows in question as an integer program: 0 or 1 for each broker that a row may take."""
 
-    def __init__(self, room: Room, choice: _Choice, best: Ints, at_prices: Ints, budget: int) -> None:
-        self._room, self._choice, self._best = room, choice, best
+    def __init__(self, room: Room, choice: tuple[Ints, Bools, Bools], best: Ints, at_prices: Ints, budget: int) -> None:
+        self._room, self._best = room, best
+        self._rows, may_take, self._must_take = choice
         self._model = cp_model.CpModel()
-        row, broker = np.nonzero(choice.may_take)
-        self._row, self._broker = row, broker
-        self._takes = [self._model.new_bool_var("") for _ in range(len(row))]
-        self._number = room.standing.number[choice.rows]
+        self._row, self._broker = np.nonzero(may_take)
+        self._takes = [self._model.new_bool_var("") for _ in range(len(self._row))]
+        self._number = room.standing.number[self._rows]
         self._others = best.copy()
         self._others[self._number] = -1
         self._keep_rules()
@@ -109,7 +104,7 @@ class _Search:
 
     def run(self) -> Ints | None:
         """Return the best table, or None where none is better than the one that is known."""
-        held = marked(self._best[self._number], self._choice.may_take.shape[1])[self._row, self._broker]
+        held = marked(self._best[self._number], self._must_take.shape[1])[self._row, self._broker]
         values = [*map(int, held)]
         is_better = False
         for goal in (*self._measures, self._bytes):
@@ -133,14 +128,12 @@ class _Search:
         return table
 
     def _keep_rules(self) -> None:
-        standing, choice, model = self._room.standing, self._choice, self._model
-        bounds, rack = bounds_of(standing.demand, standing.choices, choice.rows), standing.demand.rules.rack
-        of_row: list[list[int]] = [[] for _ in choice.rows]
-        for entry, row in enumerate(self._row.tolist()):
-            of_row[row].append(entry)
-            if choice.must_take[row, self._broker[entry]]:
-                model.add(self._takes[entry] == 1)
-        for row, entries in enumerate(of_row):
+        standing, model = self._room.standing, self._model
+        bounds, rack = bounds_of(standing.demand, standing.choices, self._rows), standing.demand.rules.rack
+        for entry in np.flatnonzero(self._must_take[self._row, self._broker]).tolist():
+            model.add(self._takes[entry] == 1)
+        for row in range(len(self._rows)):
+            entries = np.flatnonzero(self._row == row).tolist()
             model.add(self._sum(entries) == int(bounds.need[row]))
             racks = rack[self._broker[entries]]
             for number in range(bounds.low.shape[1]):
@@ -173,91 +166,63 @@ class _Search:
         room, model = self._room, self._model
         count = room.task.counts(self._others, are_cells=targets.is_cells) + targets.base
         there = room.task.counts(at_prices, are_cells=targets.is_cells) + targets.base
-        own = self._broker
+        entries = self._by_place(are_cells=targets.is_cells)
+        worth, price = _uneven(targets, int(there.sum())), room.solved.broker_price
         if targets.is_cells:
-            own = room.task.topic[self._number[self._row]] * room.standing.demand.rules.brokers + own
-        entries = dict(_grouped(own))
-        worth = _Worth.of(targets, room, int(there.sum()))
+            price = np.resize(room.solved.price, len(count)) - np.resize(price, len(count))
         known = room.task.counts(self._best, are_cells=targets.is_cells) + targets.base
         rest = np.ones(len(count), dtype=np.bool_)
         rest[[*entries]] = False
-        parts: list[cp_model.LinearExprT] = [sum(worth.at(at, int(count[at])) for at in np.flatnonzero(rest).tolist())]
+        parts: list[cp_model.LinearExprT] = [sum(worth(at, int(count[at])) for at in np.flatnonzero(rest).tolist())]
         for at, some in entries.items():
-            low, high = int(count[at]), int(count[at]) + len(some)
+            uneven, low, high = partial(worth, at), int(count[at]), int(count[at]) + len(some)
             if not place:
-                low, high = worth.domain(at, int(there[at]), (low, high), room.slack)
+                low, high = self._domain(uneven, int(price[at]), int(there[at]), (low, high))
                 low, high = min(low, int(known[at])), max(high, int(known[at]))
             expression = self._sum(some) + int(count[at])
             self._between(expression, low, high, int(count[at]) + len(some))
-            value = model.new_int_var(0, max(worth.at(at, low), worth.at(at, high)), "")
+            value = model.new_int_var(0, max(uneven(low), uneven(high)), "")
             for units in range(low, max(high, low + 1)):
-                rise = worth.at(at, units + 1) - worth.at(at, units)
-                model.add(value >= worth.at(at, units) + rise * (expression - units))
+                rise = uneven(units + 1) - uneven(units)
+                model.add(value >= uneven(units) + rise * (expression - units))
             parts.append(value)
         return cp_model.LinearExpr.sum(parts)
 
-    def _keep_counts(self) -> None:
-        """Keep the bounds of counts that were decided before."""
-        room = self._room
-        choices, topic = room.standing.choices, room.task.topic[self._number[self._row]]
-        bounds = [(False, choices.low, choices.high, self._broker)]
-        if choices.has_cells:
-            cell = topic * len(choices.low) + self._broker
-            bounds.append((True, choices.cell_low, choices.cell_high, cell))
-        for are_cells, low, high, place in bounds:
-            count = room.task.counts(self._others, are_cells=are_cells)
-            count -= room.standing.counts(are_cells=are_cells)[0]
-            for at, some in _grouped(place):
-                least, most = (int(each[at] - count[at]) for each in (low, high))
-                self._between(self._sum(some), least, most, len(some))
-
-
-def _grouped(place: Ints) -> list[tuple[int, list[int]]]:
-    """Return the entries of each place, by place."""
-    entries: dict[int, list[int]] = {}
-    for entry, at in enumerate(place.tolist()):
-        entries.setdefault(at, []).append(entry)
-    return sorted(entries.items())
-
-
-@dataclass(frozen=True, slots=True)
-class _Worth:
-    """How uneven a count of one place is, and what is paid for it at the prices."""
-
-    low: list[int]
-    high: list[int]
-    weight: list[int] | None  # of the square; None: what is outside the band counts
-    price: list[int]
-    times: int
-
-    @classmethod
-    def of(cls, targets: CountTargets, room: Room, most: int) -> "_Worth":
-        """Return the worth of these targets; prices are those of the room."""
-        of_brokers = room.solved.broker_price
-        price = of_brokers
-        if targets.is_cells:
-            price = np.resize(room.solved.price, len(targets.base)) - np.resize(of_brokers, len(targets.base))
-        if targets.low is not None and targets.high is not None:
-            return cls(targets.low.tolist(), targets.high.tolist(), None, price.tolist(), room.weights[0])
-        weight = weights(targets.capacity, most).tolist()
-        return cls([], [], weight, price.tolist(), room.weights[0])
-
-    def at(self, place: int, count: int) -> int:
-        """Return how uneven it is."""
-        if self.weight is not None:
-            return count * count * int(self.weight[place])
-        return max(self.low[place] - count, 0) + max(count - self.high[place], 0)
-
-    def domain(self, place: int, there: int, bounds: tuple[int, int], slack: int) -> tuple[int, int]:
+    def _domain(self, uneven: Callable[[int], int], price: int, there: int, bounds: tuple[int, int]) -> tuple[int, int]:
         """Return the counts within bounds at which no more than the slack is lost beside `there`, an optimum."""
 
-        def lost(count: int) -> int:
-            of_balance = self.times * (self.at(place, count) - self.at(place, there))
-            return int(of_balance - self.price[place] * (count - there))
+        def is_lost(count: int) -> bool:
+            more = self._room.weights[0] * (uneven(count) - uneven(there)) - price * (count - there)
+            return more > self._room.slack
 
         low = high = min(max(there, bounds[0]), bounds[1])
-        while low > bounds[0] and lost(low - 1) <= slack:
+        while low > bounds[0] and not is_lost(low - 1):
             low -= 1
-        while high < bounds[1] and lost(high + 1) <= slack:
+        while high < bounds[1] and not is_lost(high + 1):
             high += 1
         return low, high
+
+    def _keep_counts(self) -> None:
+        """Keep the bounds of counts that were decided before."""
+        room, choices = self._room, self._room.standing.choices
+        for are_cells in (False, True) if choices.has_cells else (False,):
+            count = room.task.counts(self._others, are_cells=are_cells)
+            count -= room.standing.counts(are_cells=are_cells)[0]
+            for at, some in self._by_place(are_cells=are_cells).items():
+                least, most = (int(each[at] - count[at]) for each in choices.bounds(are_cells=are_cells))
+                self._between(self._sum(some), least, most, len(some))
+
+    def _by_place(self, *, are_cells: bool) -> dict[int, list[int]]:
+        """Return the entries of each broker, or of each topic on a broker, in order."""
+        topic = self._room.task.topic[self._number[self._row]] * self._room.standing.demand.rules.brokers
+        place = self._broker + topic if are_cells else self._broker
+        return {at: np.flatnonzero(place == at).tolist() for at in np.unique(place).tolist()}
+
+
+def _uneven(targets: CountTargets, most: int) -> Callable[[int, int], int]:
+    """Return what tells how uneven a count of one place is."""
+    if targets.band is None:
+        weight = weights(targets.capacity, most).tolist()
+        return lambda place, count: count * count * int(weight[place])
+    low, high = (limit.tolist() for limit in targets.band)
+    return lambda place, count: int(max(low[place] - count, 0) + max(count - high[place], 0))

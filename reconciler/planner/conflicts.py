@@ -5,7 +5,7 @@ Subsets of its rules are tried, the smallest first: five are about brokers and f
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import combinations
 
@@ -15,7 +15,7 @@ from reconciler.model.change import BrokenRule
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Spread
 from reconciler.model.problem import Location, Problem
-from reconciler.model.words import MANY, labelled, named_some
+from reconciler.model.words import MANY, in_brackets, labelled, named_some
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace
 
 TAKING = frozenset({BrokerState.ACTIVE, BrokerState.MAINTENANCE})
@@ -54,8 +54,10 @@ class _State:
     def _words(self, places: Mapping[int, Location | None]) -> str:
         first, *others = dict.fromkeys(places.values())
         if not others:
-            return f"{_listed(places)} {'is' if len(places) == 1 else 'are'} {self.word}{_at(first)}"
-        return f"brokers {', '.join(f'{broker_id}{_at(at)}' for broker_id, at in places.items())} are {self.word}"
+            return f"{_listed(places)} {'is' if len(places) == 1 else 'are'} {self.word}{in_brackets(first)}"
+        return (
+            f"brokers {', '.join(f'{broker_id}{in_brackets(at)}' for broker_id, at in places.items())} are {self.word}"
+        )
 
 
 def placement_conflicts(desired: Desired, observed: Cluster, partitions: PartitionsToPlace) -> Iterator[Problem]:
@@ -68,12 +70,11 @@ def placement_conflicts(desired: Desired, observed: Cluster, partitions: Partiti
         why = _unknown_rack(observed, partition.rules) or ("KR301", *_explained(desired, observed, partition))
         alike.setdefault(why, []).append(partition)
     for (code, words, at), found in alike.items():
-        message = f"{found[0].topic_partition} cannot be placed: {words}{_others(found[1:])}"
+        others = [partition.topic_partition.topic for partition in found[1:]]
+        also = f" The same holds for {named_some(others, MANY)}." if others else ""
+        message = f"{found[0].topic_partition} cannot be placed: {words}{also}"
         declared = found[0].rules.declared
-        places = (
-            *(broker.at for broker in desired.cluster.brokers.values()),
-            *(declared.at.values() if declared else ()),
-        )
+        places = [*(declared.at.values() if declared else ()), *(one.at for one in desired.cluster.brokers.values())]
         yield Problem(code, message, at, beside=_named(message, places))
 
 
@@ -86,7 +87,7 @@ def _unknown_rack(observed: Cluster, rules: TopicRules) -> tuple[str, str, Locat
     near = get_close_matches(unknown, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(filter(None, known)) or 'no racks'}."
     at = rules.declared.where(f"placement.racks.replicas.{unknown}")
-    return "KR360", f"racks.replicas names rack {unknown}{_at(at)}, and no broker is in it: {hint}", at
+    return "KR360", f"racks.replicas names rack {unknown}{in_brackets(at)}, and no broker is in it: {hint}", at
 
 
 def unplaceable(desired: Desired, observed: Cluster, partitions: PartitionsToPlace) -> Iterator[PartitionToPlace]:
@@ -101,7 +102,8 @@ def unplaceable(desired: Desired, observed: Cluster, partitions: PartitionsToPla
         # Topics with the same placement share the set of brokers itself.
         key = (id(partition.rules.receivable), partition.need, partition.fixed, partition.is_new, kept)
         if key not in known:
-            known[key] = _fits(desired, observed, partition)
+            rules, is_assigned = _rules(desired, observed, partition), bool(partition.fixed and partition.need == 0)
+            known[key] = not _wrong_fixed(partition, rules) if is_assigned else _can_place(observed, partition, rules)
         if not known[key]:
             told.add(name)
             yield partition
@@ -116,25 +118,10 @@ def frozen_conflicts(rules: Mapping[str, TopicRules], broken: Iterable[BrokenRul
             told.add(rule.topic)
             protect = rule.declared.where("protect")
             message = (
-                f"{finding.topic_partition} may not move: protect names move{_at(protect)}, but {finding.detail}"
-                f"{_at(finding.at)}. Drop one of the two."
+                f"{finding.topic_partition} may not move: protect names move{in_brackets(protect)}, but "
+                f"{finding.detail}{in_brackets(finding.at)}. Drop one of the two."
             )
             yield Problem("KR302", message, protect, beside=_named(message, (protect, finding.at)))
-
-
-def _fits(desired: Desired, observed: Cluster, partition: PartitionToPlace) -> bool:
-    rules = _rules(desired, observed, partition)
-    return _can_place(observed, partition, rules) and (
-        not partition.fixed or partition.need > 0 or not _wrong_fixed(partition, rules)
-    )
-
-
-def _others(partitions: Sequence[PartitionToPlace]) -> str:
-    """Return, as a sentence of its own, which other topics are in the same conflict."""
-    names = [partition.topic_partition.topic for partition in partitions]
-    if not names:
-        return ""
-    return f" The same holds for {named_some(names, MANY)}."
 
 
 def _explained(desired: Desired, observed: Cluster, partition: PartitionToPlace) -> tuple[str, Location | None]:
@@ -145,25 +132,18 @@ def _explained(desired: Desired, observed: Cluster, partition: PartitionToPlace)
         at = declared.where("placement.assignment")
         causes = _wrong_fixed(partition, rules)
         told = "; ".join(cause.words for cause in causes)
-        return f"assignment names {_listed(partition.fixed)}{_at(at)}, but {told}. Change one of them.", at
-    causes = _smallest_conflict(observed, partition, rules)
+        return f"assignment names {_listed(partition.fixed)}{in_brackets(at)}, but {told}. Change one of them.", at
     at = declared.where("replicationFactor") if declared else None
-    causes = _only_needed(observed, partition, causes)
+    subsets = (chosen for size in range(len(rules) + 1) for chosen in combinations(rules, size))
+    smallest = next((chosen for chosen in subsets if not _can_place(observed, partition, chosen)), ())
+    causes = _only_needed(observed, partition, smallest)
     wanted = len(partition.fixed) + partition.need
-    factor = f"replicationFactor is {wanted}{_at(at)}" if at else f"it has {wanted} replicas"
+    factor = f"replicationFactor is {wanted}{in_brackets(at)}" if at else f"it has {wanted} replicas"
     words = ", ".join(cause.words for cause in causes) or f"only {len(observed.brokers)} brokers are registered"
     cures = "; or ".join(cause.cure for cause in causes) or "add brokers"
     lower = "Lower replicationFactor; or " if partition.rules.rack_replicas is None else ""
     message = f"{factor}, {words}. {lower}{cures if lower else cures[0].upper() + cures[1:]}."
     return message, at or (declared.where("") if declared else None)
-
-
-def _smallest_conflict(observed: Cluster, partition: PartitionToPlace, rules: Sequence[_Rule]) -> Sequence[_Rule]:
-    for size in range(len(rules) + 1):
-        for chosen in combinations(rules, size):
-            if not _can_place(observed, partition, chosen):
-                return chosen
-    return ()
 
 
 def _only_needed(observed: Cluster, partition: PartitionToPlace, causes: Sequence[_Rule]) -> Sequence[_Rule]:
@@ -212,11 +192,8 @@ def _can_place(observed: Cluster, partition: PartitionToPlace, rules: Sequence[_
     if partition.need == 0:
         return True
     barred = {broker_id for broker_id in observed.brokers for rule in rules if rule.bars(broker_id)}
-    room = Counter(
-        observed.brokers[broker_id].rack or NO_RACK
-        for broker_id in observed.brokers
-        if broker_id not in barred and broker_id not in partition.fixed
-    )
+    open_ids = observed.brokers.keys() - barred - {*partition.fixed}
+    room = Counter(observed.brokers[broker_id].rack or NO_RACK for broker_id in open_ids)
     if sum(room.values()) < partition.need:
         return False
     if not any(rule.is_strict for rule in rules):
@@ -267,31 +244,27 @@ def _topic_rules(rules: TopicRules, declared: DesiredTopic) -> Iterator[_Rule]:
     placement = declared.placement
     only, but, racks = placement.brokers_only, placement.brokers_except, placement.racks_only
 
-    def rule(path: str, words: str, cure: str) -> _Rule:
-        return _Rule(f"{path} {words}{_at(declared.where(f'placement.{path}'))}", cure)
+    def words(path: str, said: str) -> str:
+        return f"{path} {said}{in_brackets(declared.where(f'placement.{path}'))}"
 
     if only is not None:
-        yield replace(rule("brokers.only", f"names {_sorted(only)}", "name more brokers"), bars=lambda b: b not in only)
+        yield _Rule(words("brokers.only", f"names {_sorted(only)}"), "name more brokers", lambda b: b not in only)
     if but:
-        yield replace(rule("brokers.except", f"names {_sorted(but)}", "except fewer brokers"), bars=but.__contains__)
+        yield _Rule(words("brokers.except", f"names {_sorted(but)}"), "except fewer brokers", but.__contains__)
     if racks is not None:
-        written = rule("racks.only", f"names {_sorted(racks)}", "name more racks")
-        yield replace(written, bars=lambda b: rules.rack_of.get(b, NO_RACK) not in racks)
+        named = words("racks.only", f"names {_sorted(racks)}")
+        yield _Rule(named, "name more racks", lambda b: rules.rack_of.get(b, NO_RACK) not in racks)
     if placement.racks_replicas is not None:
-        words = f"wants {by_rack(placement.racks_replicas)}"
-        yield replace(rule("racks.replicas", words, "want fewer in a rack"), is_strict=True)
+        wanted = words("racks.replicas", f"wants {by_rack(placement.racks_replicas)}")
+        yield _Rule(wanted, "want fewer in a rack", is_strict=True)
     if placement.racks_spread is Spread.STRICT:
-        words = f"is strict over racks {', '.join(rack or 'none' for rack in rules.racks)}"
-        yield replace(rule("racks.spread", words, "let racks.spread be prefer"), is_strict=True)
+        spread = words("racks.spread", f"is strict over racks {', '.join(rack or 'none' for rack in rules.racks)}")
+        yield _Rule(spread, "let racks.spread be prefer", is_strict=True)
 
 
 def _named(message: str, places: Iterable[Location | None]) -> tuple[Location, ...]:
     """Return which of these places the message names, sorted."""
     return tuple(sorted({place for place in places if place and f"({place})" in message}))
-
-
-def _at(place: Location | None) -> str:
-    return f" ({place})" if place else ""
 
 
 def _listed(broker_ids: Collection[int]) -> str:

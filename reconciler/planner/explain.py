@@ -30,7 +30,7 @@ from reconciler.model.grounds import UNDECLARED, BrokerGround, PlacementGround, 
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, Problem
-from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of, moves_of
 from reconciler.model.topic_partition import TopicPartition
 
 ALTERNATIVES, BARRED = 3, 5
@@ -93,8 +93,7 @@ def explain(plan: Plan, topic_partition: TopicPartition) -> Explanation:
     """
     _refuse_unknown(plan, topic_partition)
     steps = steps_of(plan, topic_partition)
-    stages = (stage for stage in plan.stages if isinstance(stage, ReassignStage))
-    moves = tuple(move for stage in stages for move in stage.moves if move.topic_partition == topic_partition)
+    moves = tuple(move for move in moves_of(plan.stages) if move.topic_partition == topic_partition)
     created = _created_as(plan, topic_partition)
     if not moves and created is None:
         held = (one.replicas for one in plan.rollback.assignments if one.topic_partition == topic_partition)

@@ -7,7 +7,7 @@ import numpy as np
 
 from reconciler.model.columns import Ints
 from reconciler.planner.cheapest_sets import LARGEST, Cheapest, Seats, Shortlist, bounds_of, cheapest_sets, far
-from reconciler.planner.costs import Cost, is_at, no_cost
+from reconciler.planner.costs import Cost, is_at
 from reconciler.planner.pieces import Pieces, Sinks, exact_dot
 from reconciler.planner.rows import Choices, Demand
 
@@ -53,10 +53,6 @@ class Goal:
     def most(self) -> int:
         """The most replicas that a row has."""
         return int(self.demand.need.max(initial=0))
-
-    def without_costs(self) -> "Goal":
-        """Return the same demands, all brokers as good as any other."""
-        return replace(self, cost=no_cost(self.demand.named), turns=None)
 
     def place(self, row: Ints, broker: Ints) -> Ints:
         """Return the place where a row's replica on that broker ends."""

@@ -9,13 +9,7 @@ from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel
 from reconciler.planner.costs import Cost, is_at, leader_turns
-from reconciler.planner.objectives import (
-    CountTargets,
-    asked_of_leaders,
-    evened,
-    price_level,
-    solved_in_order,
-)
+from reconciler.planner.objectives import CountTargets, asked_of_leaders, evened, price_level, solved_in_order
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Demand, Rows, Standing, free_choices
 
@@ -41,7 +35,8 @@ def place_leaders(task: PlacementTask, held: Ints, balance: Balance) -> Leaders:
     demand = Demand(_rules(max(1, topics), len(task.eligible.ids)), of_topic, held, np.ones_like(task.topic))
     choices = free_choices(demand, topics)
     choices = replace(choices, named=np.where(_candidates(task, held), np.int8(0), np.int8(-1)))
-    standing, changed = Standing.of(demand, choices, np.arange(len(held)), len(held)), _changed(task, held)
+    standing = Standing.of(demand, choices, np.arange(len(held)), len(held))
+    changed = _changed(task, held)
     levels = []
     for objective, targets in asked:
         found = evened(standing, targets, near=changed)

@@ -21,7 +21,7 @@ from reconciler.planner.face import Solved
 from reconciler.planner.flow import FlowInfeasibleError
 from reconciler.planner.pieces import Pieces, Sinks, flat, flat_sinks, outside, rising
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Choices, Placed, Rows, Standing, free_choices, one_a_class
+from reconciler.planner.rows import Choices, Placed, Range, Rows, Standing, free_choices, one_a_class
 from reconciler.planner.sparse_flow import solve
 
 BROKER_WINDOW, CELL_WINDOW = 64, 2
@@ -38,8 +38,7 @@ class CountTargets:
     base: Ints  # replicas that stay, whatever is chosen
     capacity: Ints  # the weight of the place
     is_cells: bool = False
-    low: Ints | None = None  # from `low` to `high` nothing is asked for; None: as even as can be
-    high: Ints | None = None
+    band: Range | None = None  # from the first to the second nothing is asked; None: as even as can be
     times: Ints | None = None  # [places]: how many alike places share each entry; None: one
 
     def imbalance(self, standing: Standing) -> int:
@@ -51,11 +50,12 @@ class CountTargets:
 
     def imbalance_of(self, counts: Ints, times: Ints) -> int:
         """Return the same for so many places of each of these counts."""
-        if self.low is None or self.high is None:
-            weight = weights(self.capacity, int(counts.sum()))
-            columns = zip(counts.tolist(), weight.tolist(), times.tolist(), strict=True)
-            return sum(count * count * each * many for count, each, many in columns)
-        return int(((np.maximum(self.low - counts, 0) + np.maximum(counts - self.high, 0)) * times).sum())
+        if self.band is not None:
+            low, high = self.band
+            return int(((np.maximum(low - counts, 0) + np.maximum(counts - high, 0)) * times).sum())
+        weight = weights(self.capacity, int(counts.sum()))
+        columns = zip(counts.tolist(), weight.tolist(), times.tolist(), strict=True)
+        return sum(count * count * each * many for count, each, many in columns)
 
     @property
     def many(self) -> Ints:
@@ -69,9 +69,9 @@ class CountTargets:
         def picked(array: Ints) -> Ints:
             return array.reshape(-1, brokers)[first].ravel()
 
-        low, high = (None if limit is None else picked(limit) for limit in (self.low, self.high))
+        band = None if self.band is None else (picked(self.band[0]), picked(self.band[1]))
         times = np.repeat(np.bincount(group), brokers)
-        return CountTargets(picked(self.base), picked(self.capacity), is_cells=True, low=low, high=high, times=times)
+        return CountTargets(picked(self.base), picked(self.capacity), is_cells=True, band=band, times=times)
 
 
 def least_cost(standing: Standing, cost: Cost) -> Solved:
@@ -81,18 +81,13 @@ def least_cost(standing: Standing, cost: Cost) -> Solved:
 
 def evened(standing: Standing, targets: CountTargets, *, near: Cost | None = None) -> Solved:
     """Bring the counts as near to their shares as the choices allow; the search starts from what costs least `near`."""
-    choices, demand, cost = standing.choices, standing.demand, no_cost(standing.demand.named)
+    choices, cost = standing.choices, no_cost(standing.demand.named)
     near = None if near is None else near.take(standing.number)
-    low, high = (choices.cell_low, choices.cell_high) if targets.is_cells else (choices.low, choices.high)
-    settled = standing.counts(are_cells=targets.is_cells)[0]
-    base = targets.base + settled
-    if targets.low is not None and targets.high is not None:
-        floor, roof = (np.clip(limit - base, low, high) for limit in (targets.low, targets.high))
-        pieces = outside(low, high, floor, roof).times(targets.many)
-        return solve(standing, cost, _sinks(choices, targets, pieces), near=near)
-    targets = replace(targets, base=base)
-    weight = weights(targets.capacity, demand.total + int(base.sum()))
-    price, freely = _freely_even(standing, targets, weight)
+    targets = replace(targets, base=targets.base + standing.counts(are_cells=targets.is_cells)[0])
+    if targets.band is not None:
+        return _in_band(standing, targets, cost, targets.band, near=near)
+    low, high = choices.bounds(are_cells=targets.is_cells)
+    price, freely = _freely_even(standing, targets)
     if targets.is_cells and not ((freely[0] < low) | (freely[1] > high)).any():
         # Where nothing but who may hold a replica binds a topic's parts, a flow within bounds serves, without rising
         # costs: all that can be taken of the topic has one price.
@@ -109,39 +104,34 @@ def evened(standing: Standing, targets: CountTargets, *, near: Cost | None = Non
 
 def traded(standing: Standing, targets: CountTargets, cost: Cost, times: int) -> Solved:
     """Minimise `times` the imbalance of the counts and the costs of the replicas together; `cost` is of all rows."""
-    choices, own = standing.choices, cost.take(standing.number)
-    low, high = (choices.cell_low, choices.cell_high) if targets.is_cells else (choices.low, choices.high)
-    base = targets.base + standing.counts(are_cells=targets.is_cells)[0]
-    if targets.low is not None and targets.high is not None:
-        floor, roof = (np.clip(limit - base, low, high) for limit in (targets.low, targets.high))
-        pieces = outside(low, high, floor, roof).weighed(times)
-        return solve(standing, own, _sinks(choices, targets, pieces))
-    settled = replace(targets, base=base)
-    share = _freely_even(standing, settled, weights(targets.capacity, standing.demand.total + int(base.sum())))[1][1]
-    # Where little is copied counts are near the present ones, where much is, near the fair shares.
-    present = choices.counts(standing.demand, _present(standing))
+    choices, demand, cost = standing.choices, standing.demand, cost.take(standing.number)
+    targets = replace(targets, base=targets.base + standing.counts(are_cells=targets.is_cells)[0])
+    if targets.band is not None:
+        return _in_band(standing, targets, cost, targets.band, times=times)
+    low, high = choices.bounds(are_cells=targets.is_cells)
+    share = _freely_even(standing, targets)[1][1]
+    # Where little is copied counts are near the present ones, as far as these may stay, where much is, near the shares.
+    row, seat = np.nonzero((choices.named >= 0) & (demand.named >= 0))
+    present = choices.counts(demand, Placed.of(row, demand.named[row, seat], demand.count[row]))
     present = present if targets.is_cells else present.reshape(-1, len(low)).sum(axis=0)
     present, share = np.clip(present, low, high), np.clip(share, low, high)
     width = CELL_WINDOW if targets.is_cells else BROKER_WINDOW
     window = np.minimum(present, share) - width, np.maximum(present, share) + width
-    return _in_window(standing, settled, own, window, times=times)
+    return _in_window(standing, targets, cost, window, times=times)
 
 
-def _present(standing: Standing) -> Placed:
-    """Return the present replicas of rows that have a choice, as far as they may stay."""
-    named = np.where(standing.choices.named >= 0, standing.demand.named, -1)
-    row, seat = np.nonzero(named >= 0)
-    return Placed.of(row, named[row, seat], standing.demand.count[row])
+def _in_band(
+    standing: Standing, targets: CountTargets, cost: Cost, band: Range, *, near: Cost | None = None, times: int = 1
+) -> Solved:
+    """Minimise `times` what is outside the band, and `cost`; the targets' `base` has what is settled."""
+    low, high = standing.choices.bounds(are_cells=targets.is_cells)
+    floor, roof = (np.clip(limit - targets.base, low, high) for limit in band)
+    pieces = outside(low, high, floor, roof).times(targets.many).weighed(times)
+    return solve(standing, cost, _sinks(standing.choices, targets, pieces), near=near)
 
 
 def _in_window(
-    standing: Standing,
-    targets: CountTargets,
-    cost: Cost,
-    window: tuple[Ints, Ints],
-    *,
-    near: Cost | None = None,
-    times: int = 1,
+    standing: Standing, targets: CountTargets, cost: Cost, window: Range, *, near: Cost | None = None, times: int = 1
 ) -> Solved:
     """Minimise `times` the sum over places of (base + placed)^2 / capacity, and `cost`; `base` has what is settled.
 
@@ -149,7 +139,7 @@ def _in_window(
     is inside it, where it is exact.
     """
     choices = standing.choices
-    low, high = (choices.cell_low, choices.cell_high) if targets.is_cells else (choices.low, choices.high)
+    low, high = choices.bounds(are_cells=targets.is_cells)
     weight = weights(targets.capacity, standing.demand.total + int(targets.base.sum()))
     settled = standing.counts(are_cells=targets.is_cells)[0]
     width = int((window[1] - window[0]).max(initial=0)) // 2
@@ -176,12 +166,14 @@ def evened_by_class(rules: Rows, count: Ints, targets: CountTargets, most: Ints 
     return evened(standing, targets).left
 
 
-def _freely_even(standing: Standing, targets: CountTargets, weight: Ints) -> tuple[Ints, tuple[Ints, Ints]]:
+def _freely_even(standing: Standing, targets: CountTargets) -> tuple[Ints, Range]:
     """Return the price of the dearest unit, and the fewest and most units, of places that are as even as can be.
 
     That is if only who may hold a replica bound them: of all brokers, or of each topic's parts.
     """
-    demand, is_open = standing.demand, np.ones(len(weight), dtype=np.bool_)
+    demand = standing.demand
+    weight = weights(targets.capacity, demand.total + int(targets.base.sum()))
+    is_open = np.ones(len(weight), dtype=np.bool_)
     brokers, total = demand.rules.brokers, np.full(1, demand.total)
     if targets.is_cells:
         is_open = standing.choices.reached(demand)
@@ -279,7 +271,7 @@ def asked_of_replicas(task: PlacementTask, balance: Balance) -> Iterator[tuple[s
     if not isinstance(balance.replicas, Off):
         total = int(task.need.sum() + task.base.sum())
         capacity = task.eligible.capacity["replicas"]
-        yield "replicas balance", _count_targets(task.base, capacity, total, balance.replicas)
+        yield "replicas balance", CountTargets(task.base, capacity, band=_band_of(total, capacity, balance.replicas))
     if not isinstance(balance.topics, Off):
         base = task.base_of_topic
         placed = np.bincount(task.topic, weights=task.need, minlength=len(task.topics)).astype(np.int64)
@@ -292,14 +284,14 @@ def asked_of_leaders(task: PlacementTask, balance: Balance) -> Iterator[tuple[st
     if not isinstance(balance.leaders, Off):
         total = len(task.partitions) + int(task.led.sum())
         capacity = task.eligible.capacity["leaders"]
-        yield "leaders balance", _count_targets(task.led, capacity, total, balance.leaders)
+        yield "leaders balance", CountTargets(task.led, capacity, band=_band_of(total, capacity, balance.leaders))
     if not isinstance(balance.topics, Off):
         base = task.led_of_topic
         totals = np.bincount(task.topic, minlength=len(task.topics)).astype(np.int64) + base.sum(axis=1)
         yield "topic leaders balance", _cell_targets(task, "leaders", base, totals, balance.topics)
 
 
-def band(total: int, capacity: Ints, target: Within, *, is_count: bool = True) -> tuple[Ints, Ints]:
+def band(total: int, capacity: Ints, target: Within, *, is_count: bool = True) -> Range:
     """Return the fewest and most [brokers] within the target of each fair share.
 
     Of counts, the next whole numbers are included: no share of replicas is nearer than they are.
@@ -318,9 +310,8 @@ def band(total: int, capacity: Ints, target: Within, *, is_count: bool = True) -
     return np.array(low, dtype=np.int64), np.array(high, dtype=np.int64)
 
 
-def _count_targets(base: Ints, capacity: Ints, total: int, target: BalanceTarget) -> CountTargets:
-    low, high = band(total, capacity, target) if isinstance(target, Within) else (None, None)
-    return CountTargets(base, capacity, low=low, high=high)
+def _band_of(total: int, capacity: Ints, target: BalanceTarget) -> Range | None:
+    return band(total, capacity, target) if isinstance(target, Within) else None
 
 
 def _cell_targets(task: PlacementTask, measure: str, base: Ints, totals: Ints, target: BalanceTarget) -> CountTargets:
@@ -334,7 +325,7 @@ def _cell_targets(task: PlacementTask, measure: str, base: Ints, totals: Ints, t
         some = np.flatnonzero(may_hold)
         if len(some):
             low[number, some], high[number, some] = band(int(totals[number]), weights_of[some], target)
-    return CountTargets(base.ravel(), capacity, is_cells=True, low=low.ravel(), high=high.ravel())
+    return CountTargets(base.ravel(), capacity, is_cells=True, band=(low.ravel(), high.ravel()))
 
 
 def eligible_by_topic(task: PlacementTask) -> Bools:

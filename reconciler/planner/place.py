@@ -17,13 +17,12 @@ from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import BrokerShare, Proof, TieredBytes
-from reconciler.model.problem import InvalidInput, Location, PlacementInfeasible, Problem, Severity
+from reconciler.model.problem import InvalidInput, Location, PlacementInfeasible, Problem, warning
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import size
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
 from reconciler.planner.costs import is_at
-from reconciler.planner.crowding import crowded_brokers, overfull_brokers
 from reconciler.planner.leaders import Leaders, place_leaders
 from reconciler.planner.load_balance.bands import Caps
 from reconciler.planner.load_balance.limits import above_limits, caps_of, disk_caps, unchecked
@@ -40,12 +39,11 @@ from reconciler.planner.placement_task import PlacementTask, eligible_brokers, p
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.shares import Shares, shares, with_rates
-from reconciler.planner.tightness import tightness_warnings
+from reconciler.planner.tightness import crowded_brokers, overfull_brokers, tightness_warnings
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
 
-_FOR_SETS = ("replicas", "topics", "disk", "network_in", "network_out")
-_FOR_LEADERS = ("leaders", "topics", "network_out", "leader_in")
-_IN_FILE = {"network_in": "networkIn", "network_out": "networkOut", "leader_in": "leaderIn"}
+_FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
+_FOR_LEADERS = ("leaders", "topics", "networkOut", "leaderIn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +107,12 @@ def plan_placement(
         with_them = with_rates(before, after, observed, changed.lists, carried.of, has_leader_in=has_leader_in)
         return changed, *with_them
 
+    most_bytes = None if budget is None else _most_bytes(budget, cluster, task)
     # A topic of one partition has no more than one replica on a broker anyway.
     many = int((np.bincount(task.topic) > 1).sum()), len(task.eligible.ids)
     if carried is not None and has_loads(balance):
         refuse_many_parts(balance, *many)
-        chosen = _by_loads(task, unmoved, cluster, carried, caps, budget=budget)
+        chosen = _by_loads(task, unmoved, balance, carried, caps, budget=most_bytes)
         changed, before, after = reached(chosen)
     else:
         chosen, fits = _by_counts(task, cluster, observed, space, budget)
@@ -123,8 +122,7 @@ def plan_placement(
             carried is not None and any(above_limits(caps, after, cluster))
         )
         if carried is not None and is_above and not has_many_parts(balance, *many):
-            by_loads = partial(_by_loads, task, unmoved, cluster, carried, caps, budget=budget)
-            chosen = _nearer(chosen, by_loads)
+            chosen = _nearer(chosen, partial(_by_loads, task, unmoved, balance, carried, caps, budget=most_bytes))
             changed, before, after = reached(chosen)
     sets, leaders = chosen.sets, chosen.leaders
     most = task.eligible.most
@@ -186,18 +184,11 @@ def _by_counts(
 
 
 def _by_loads(
-    task: PlacementTask,
-    unmoved: Unmoved,
-    cluster: DesiredCluster,
-    carried: Measured,
-    caps: Caps,
-    *,
-    budget: Budget | None,
+    task: PlacementTask, unmoved: Unmoved, balance: Balance, carried: Measured, caps: Caps, *, budget: int | None
 ) -> _Chosen:
     from reconciler.planner.load_balance.place import placed_with_loads
 
-    most = _most_bytes(budget, cluster, task) if budget is not None else None
-    return _Chosen(*placed_with_loads(task, unmoved, cluster.balance, carried.of, caps, budget=most))
+    return _Chosen(*placed_with_loads(task, unmoved, balance, carried.of, caps, budget=budget))
 
 
 def _nearer(chosen: _Chosen, by_loads: Callable[[], _Chosen]) -> _Chosen:
@@ -233,7 +224,7 @@ def plan_curve(
     only: Collection[str] | None = None,
 ) -> CurveReport:
     """Return what each budget buys of the balance of counts; raises as `plan_placement` does."""
-    from reconciler.planner.curve import curve_of
+    from reconciler.planner.budget import curve_of
 
     if has_loads(desired.cluster.balance):
         message = "--curve tells of counts alone, and loads are to be balanced; plan with --budget to see what one buys"
@@ -246,16 +237,18 @@ def plan_curve(
 
 
 def _task(
-    desired: Desired,
-    observed: Cluster,
-    rules: Mapping[str, TopicRules],
-    changes: Changes,
-    only: Collection[str] | None,
+    desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules], changes: Changes, only: Collection[str] | None
 ) -> tuple[PlacementTask, Unmoved]:
     """Return what is to be placed, and what stays; raise PlacementInfeasible where no placement keeps all rules."""
     partitions, unmoved = partitions_to_place(desired, observed, rules, changes, only)
     broken = [found for found in changes.broken_rules if only is None or found.topic_partition.topic in only]
-    _refuse_conflicts(desired, observed, rules, broken, partitions)
+    problems = [
+        *_absent_but_there(desired, observed),
+        *frozen_conflicts(rules, broken),
+        *placement_conflicts(desired, observed, partitions),
+    ]
+    if problems:
+        raise PlacementInfeasible(problems)
     task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
     crowded = [*crowded_brokers(task, desired.cluster.limits.at.get("replicasPerBroker"))]
     if crowded:
@@ -299,13 +292,13 @@ def _excess_warnings(budgeted: Budgeted) -> Iterator[Problem]:
             f"a budget of {size(budgeted.bytes)} brings the balance no nearer: each step copies more; the whole plan "
             f"copies {size(budgeted.whole_bytes)}, and --curve shows what less than that buys"
         )
-        yield Problem("KR871", message, None, Severity.WARNING)
+        yield warning("KR871", message)
     if budgeted.excess:
         message = (
             f"mending the rules alone copies {size(budgeted.mended_bytes)}, {size(budgeted.excess)} more than the "
             "budget: the plan is made of that alone"
         )
-        yield Problem("KR870", message, None, Severity.WARNING)
+        yield warning("KR870", message)
 
 
 def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
@@ -325,30 +318,12 @@ def _carried(
     return measured(task.partitions, sizes, cluster.balance, loads, cluster.limits)
 
 
-def _refuse_conflicts(
-    desired: Desired,
-    observed: Cluster,
-    rules: Mapping[str, TopicRules],
-    broken: Sequence[BrokenRule],
-    partitions: PartitionsToPlace,
-) -> None:
-    problems = [
-        *_absent_but_there(desired, observed),
-        *frozen_conflicts(rules, broken),
-        *placement_conflicts(desired, observed, partitions),
-    ]
-    if problems:
-        raise PlacementInfeasible(problems)
-
-
 def _absent_but_there(desired: Desired, observed: Cluster) -> Iterator[Problem]:
-    absent = sorted(broker.id for broker in desired.cluster.brokers.values() if broker.state is BrokerState.ABSENT)
-    held = {broker_id: int((table_of(observed).target == broker_id).sum()) for broker_id in absent}
-    for broker_id, count in held.items():
+    for id_, broker in sorted(desired.cluster.brokers.items()):
+        count = int((table_of(observed).target == id_).sum()) if broker.state is BrokerState.ABSENT else 0
         if count:
-            at = desired.cluster.broker(broker_id).at
-            message = f"broker {broker_id} is declared absent, but it holds {count} replicas: declare it draining first"
-            yield Problem("KR303", message, at)
+            message = f"broker {id_} is declared absent, but it holds {count} replicas: declare it draining first"
+            yield Problem("KR303", message, broker.at)
 
 
 def _with_fixed(task: PlacementTask, held: Ints) -> Ints:
@@ -396,11 +371,7 @@ def _ordered(holders: Ints, leader: Ints, present: Ints, is_assigned: Bools) -> 
 
 
 def _moves(
-    partitions: PartitionsToPlace,
-    target: _Target,
-    broken: Sequence[BrokenRule],
-    desired: Desired,
-    full: frozenset[int],
+    partitions: PartitionsToPlace, target: _Target, broken: Sequence[BrokenRule], desired: Desired, full: frozenset[int]
 ) -> Iterator[Move]:
     """Yield the moves; what leaves a broker of `full`, which holds more than a limit allows, is told with its line."""
     why = {finding.topic_partition: (finding.reason, finding.at) for finding in broken}
@@ -422,9 +393,9 @@ def _moves(
 
 
 def _asked_at(balance: Balance, names: Sequence[str]) -> Location | None:
-    """Return where the first of these measures is asked for, fields of the balance."""
-    name = next((name for name in names if not isinstance(getattr(balance, name), Off)), names[0])
-    return balance.at.get(_IN_FILE.get(name, name))
+    """Return where the first of these measures is asked for."""
+    name = next((name for name in names if not isinstance(balance.targets[name], Off)), names[0])
+    return balance.at.get(name)
 
 
 def _assigned(change: TopicChange, target: Mapping[TopicPartition, tuple[int, ...]]) -> TopicChange:
@@ -447,15 +418,11 @@ def _with_forced(sets: ReplicaSets, partitions: PartitionsToPlace) -> Proof:
     copied = sum(count * (partition.size or 0) for count, partition in zip(copies, assigned, strict=True))
     forced = {"bytes": copied, "replicas": sum(copies)}
     proof, more = sets.proof, forced[sets.proof.objective]
-    levels = tuple(
-        replace(
-            level,
-            value=level.value + forced.get(level.objective, 0),
-            lower_bound=level.lower_bound + forced.get(level.objective, 0),
-        )
-        for level in proof.levels
-    )
-    return replace(proof, value=proof.value + more, lower_bound=proof.lower_bound + more, levels=levels)
+    levels = []
+    for level in proof.levels:
+        extra = forced.get(level.objective, 0)
+        levels.append(replace(level, value=level.value + extra, lower_bound=level.lower_bound + extra))
+    return replace(proof, value=proof.value + more, lower_bound=proof.lower_bound + more, levels=tuple(levels))
 
 
 def _size_warnings(partitions: PartitionsToPlace) -> Iterator[Problem]:
@@ -466,14 +433,13 @@ def _size_warnings(partitions: PartitionsToPlace) -> Iterator[Problem]:
             f"the size of {len(unknown)} partitions is unknown ({first} and others): "
             "the plan copies the fewest replicas, not the fewest bytes; check the right Describe on the cluster"
         )
-        yield Problem("KR801", message, None, Severity.WARNING)
+        yield warning("KR801", message)
 
 
 def _reassigning_warnings(observed: Cluster) -> Iterator[Problem]:
-    table = table_of(observed)
-    moving = table.reassigning
+    moving = table_of(observed).reassigning
     if moving:
-        first = table.key(moving[0])
+        first = table_of(observed).key(moving[0])
         count = f"{first} is" if len(moving) == 1 else f"{len(moving)} partitions ({first} and others) are"
         message = f"{count} being reassigned now: the plan takes the target of each as reached"
-        yield Problem("KR802", message, None, Severity.WARNING)
+        yield warning("KR802", message)

@@ -6,6 +6,7 @@ speaks of topics and brokers. Partitions that follow the same rules are a class,
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -120,11 +121,8 @@ class PlacementTask:
 
     def counts(self, table: Ints, *, are_cells: bool = False) -> Ints:
         """Return how many replicas of a table [partitions, some] each broker has, or each topic on each broker."""
-        row, seat = np.nonzero(table >= 0)
-        place, brokers = table[row, seat], len(self.eligible.ids)
-        if are_cells:
-            return np.bincount(self.topic[row] * brokers + place, minlength=brokers * len(self.topics))
-        return np.bincount(place, minlength=brokers)
+        shape = (len(self.topics), len(self.eligible.ids))
+        return _counts(table, shape, self.topic).ravel() if are_cells else _counts(table, shape[1:])
 
     @property
     def most(self) -> Ints | None:
@@ -184,12 +182,9 @@ def _beside(unmoved: Unmoved, number: Mapping[str, int], eligible: EligibleBroke
 
 def _counts(columns: Ints, shape: tuple[int, ...], topic: Ints | None = None) -> Ints:
     """Return how often each broker is among these columns [rows, some]; with a topic for each row, topic by topic."""
-    count = np.zeros(shape, dtype=np.int64)
-    is_counted = columns >= 0 if topic is None else (columns >= 0) & (topic[:, None] >= 0)
-    row, place = np.nonzero(is_counted)
-    held = columns[row, place]
-    np.add.at(count, held if topic is None else (topic[row], held), 1)
-    return count
+    row, seat = np.nonzero(columns >= 0 if topic is None else (columns >= 0) & (topic[:, None] >= 0))
+    place = columns[row, seat] if topic is None else topic[row] * shape[-1] + columns[row, seat]
+    return np.bincount(place, minlength=prod(shape)).reshape(shape)
 
 
 def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> tuple[Ints, RuleClasses]:
@@ -200,18 +195,10 @@ def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> t
     shape, racked = (len(first), len(eligible.ids)), (len(first), len(eligible.racks))
     allowed = np.array([choice[0] for choice in choices], dtype=np.bool_).reshape(shape)
     low, high = (np.array([choice[part] for choice in choices], dtype=np.int64).reshape(racked) for part in (1, 2))
-    rows = Rows(
-        need=np.array([partition.need for partition in first], dtype=np.int64),
-        allowed=allowed,
-        low=low,
-        high=np.minimum(high, room(allowed, eligible.rack, len(eligible.racks))),
-        rack=eligible.rack,
-        topic=np.zeros(len(first), dtype=np.int64),
-    )
-    freely, at_need = (
-        np.array([eligible.mask(who) for who in each], dtype=np.bool_).reshape(shape)
-        for each in ([one.rules.leadable for one in first], [one.rules.leadable_at_need for one in first])
-    )
+    need = np.array([partition.need for partition in first], dtype=np.int64)
+    rows = Rows.within(need, allowed, low, high, rack=eligible.rack)
+    freely = np.array([eligible.mask(one.rules.leadable) for one in first], dtype=np.bool_).reshape(shape)
+    at_need = np.array([eligible.mask(one.rules.leadable_at_need) for one in first], dtype=np.bool_).reshape(shape)
     return rule_class, RuleClasses(rows, freely, at_need)
 
 
@@ -223,13 +210,8 @@ def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[
     allowed = eligible.mask(may_hold)
     fixed_racks = [rules.rack_of.get(replica, NO_RACK) for replica in fixed]
     limits = rules.rack_limits(len(fixed) + partition.need, partition.replicas)
-    low, high = (
-        np.array(
-            [max(0, limits.get(name, (0, 0))[side] - fixed_racks.count(name)) for name in eligible.racks],
-            dtype=np.int64,
-        )
-        for side in (0, 1)
-    )
+    beside = [np.array(limits.get(name, (0, 0))) - fixed_racks.count(name) for name in eligible.racks]
+    low, high = np.maximum(np.array(beside, dtype=np.int64).reshape(-1, 2), 0).T
     if fixed:
         places = room(allowed[None], eligible.rack, len(eligible.racks))[0]
         # What stays of an undeclared topic may break the racks' limits already; then they bind nothing beside it.

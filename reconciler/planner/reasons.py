@@ -56,19 +56,10 @@ def _brokers(desired: Desired, observed: Cluster) -> Mapping[int, BrokerGround]:
     found = {}
     closed = cordoned_by_kafka(desired, observed)
     weights, foreign = weights_told(desired, observed), foreign_told(desired, observed)
-    for broker_id in sorted(observed.brokers):
-        declared = desired.cluster.broker(broker_id)
-        rack = observed.brokers[broker_id].rack or NO_RACK
-        is_alive = observed.is_alive(broker_id)
-        found[broker_id] = BrokerGround(
-            rack,
-            declared.state,
-            declared.capacity,
-            weights.get(broker_id, {}),
-            foreign.get(broker_id, 0),
-            is_alive=is_alive,
-            is_cordoned=broker_id in closed,
-        )
+    for id_, broker in sorted(observed.brokers.items()):
+        declared = desired.cluster.broker(id_)
+        written = broker.rack or NO_RACK, declared.state, declared.capacity, weights.get(id_, {}), foreign.get(id_, 0)
+        found[id_] = BrokerGround(*written, is_alive=observed.is_alive(id_), is_cordoned=id_ in closed)
     return found
 
 
@@ -154,8 +145,7 @@ def _may_swap(task: PlacementTask, number: Ints, source: int, destination: int) 
     allowed: Bools = rows.allowed[rule_class, destination] & (replicas != destination).all(axis=1)
     if rack[source] == rack[destination]:
         return allowed
-    for side, bound in ((source, 1), (destination, -1)):
-        count = ((replicas >= 0) & (rack[replicas] == rack[side])).sum(axis=1)
-        limit = rows.low[rule_class, rack[side]] if bound > 0 else rows.high[rule_class, rack[side]]
-        allowed &= (count > limit) if bound > 0 else (count < limit)
+    giving, taking = (((replicas >= 0) & (rack[replicas] == rack[side])).sum(axis=1) for side in (source, destination))
+    allowed &= giving > rows.low[rule_class, rack[source]]
+    allowed &= taking < rows.high[rule_class, rack[destination]]
     return allowed

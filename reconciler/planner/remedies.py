@@ -14,7 +14,7 @@ from reconciler.diff.managed import managed_topics
 from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, Limits
-from reconciler.model.move import Move, Reason
+from reconciler.model.move import Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import (
     CHANGED_PARTITIONS,
@@ -27,7 +27,7 @@ from reconciler.model.problem import (
     PlacementInfeasible,
     Remedy,
 )
-from reconciler.model.stage import ReassignStage
+from reconciler.model.stage import moves_of
 from reconciler.planner.conflicts import frozen_conflicts, unplaceable
 from reconciler.planner.remedy_changes import (
     JOINING,
@@ -101,7 +101,8 @@ def remedies_of_violations(states: States, plan: Plan, make_plan: MakePlan, effo
         return ()
     search = _Search(states, None, make_plan, effort)
     found = search.with_raised_limits(states, plan, ())
-    growing = {move.topic_partition.topic for move in _moves_of(plan) if move.reason is Reason.REPLICATION_FACTOR}
+    moves = moves_of(plan.stages)
+    growing = {move.topic_partition.topic for move in moves if move.reason is Reason.REPLICATION_FACTOR}
     declared = managed_topics(states.desired, states.observed)
     concerned = {name: declared[name] for name in sorted(growing) if name in declared}
     factors = factor_changes(states, concerned) if concerned else ()
@@ -139,10 +140,7 @@ class _Search:
     thin: States | None = None  # the whole cluster thinned, once it is asked for
 
     def first(
-        self,
-        combos: Iterable[Sequence[Change]],
-        judged: Callable[[Sequence[Change]], Remedy | None],
-        most: int = MOST,
+        self, combos: Iterable[Sequence[Change]], judged: Callable[[Sequence[Change]], Remedy | None], most: int = MOST
     ) -> list[Remedy]:
         """Return the first of these that are judged to be remedies, each of other kinds of change."""
         kinds: set[tuple[str, ...]] = set()
@@ -279,7 +277,7 @@ def _more_partitions(states: States, plan: Plan, limits: Limits) -> tuple[Limits
 
 def _fullest(plan: Plan) -> int:
     """Return how many percent of its disks the fullest broker that receives something uses at the worst moment."""
-    receiving = {broker_id for move in _moves_of(plan) for broker_id in move.added}
+    receiving = {broker_id for move in moves_of(plan.stages) for broker_id in move.added}
     known = [id_ for id_ in receiving if plan.disk_capacity.get(id_) and id_ in plan.disk_peak]
     return max(ceil(Fraction(100 * plan.disk_peak[id_], plan.disk_capacity[id_])) for id_ in known)
 
@@ -291,7 +289,3 @@ def _rounded_up(count: int) -> tuple[int, str]:
         if (whole * unit - count) * 10 <= count:
             return whole * unit, f"{whole}{name}"
     return count, f"{count}B"
-
-
-def _moves_of(plan: Plan) -> Iterator[Move]:
-    return (move for stage in plan.stages if isinstance(stage, ReassignStage) for move in stage.moves)

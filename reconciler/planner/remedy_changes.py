@@ -52,9 +52,9 @@ def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
         *broker_changes(states),
         *_of_placement(concerned, "spread", "racks.spread", "racks.spread is prefer, not strict", prefer),
         *_of_placement(concerned, "spread", "racks.replicas", "racks.replicas is left out", lambda _: None),
-        *_naming(concerned, "brokers", "brokers.only", brokers),
-        *_naming(concerned, "brokers", "brokers.except", brokers),
-        *_naming(concerned, "racks", "racks.only", known),
+        *_naming(concerned, "brokers.only", brokers),
+        *_naming(concerned, "brokers.except", brokers),
+        *_naming(concerned, "racks.only", known),
         *factor_changes(states, concerned),
         *joining_changes(states),
         *_of_topics(concerned, "protect", "protect", lambda _: "protect does not name move", _free_to_move),
@@ -125,21 +125,18 @@ def _min_isr(states: States, topic: DesiredTopic) -> int:
     return whole_number(text) or brokers_min_isr(states.observed)
 
 
-def _naming(
-    concerned: Mapping[str, DesiredTopic], kind: str, path: str, names: Iterable[int | str]
-) -> Iterator[Change]:
+def _naming(concerned: Mapping[str, DesiredTopic], path: str, names: Iterable[int | str]) -> Iterator[Change]:
     """Yield the changes that name one broker or rack more where a placement names only some, or except one less."""
-    words, edited = ("does not name {}", _narrower) if path == "brokers.except" else ("names {} too", _wider)
+    is_except = path == "brokers.except"
+
+    def edited(name: int | str, written: frozenset[int | str] | None) -> frozenset[int | str] | None:
+        if written is None:
+            return None
+        return written - {name} if is_except else written | {name}
+
     for name in names:
-        yield from _of_placement(concerned, kind, path, f"{path} {words.format(name)}", partial(edited, name))
-
-
-def _wider(name: int | str, written: frozenset[int | str] | None) -> frozenset[int | str] | None:
-    return None if written is None else written | {name}
-
-
-def _narrower(name: int | str, written: frozenset[int | str]) -> frozenset[int | str]:
-    return written - {name}
+        kind, words = path.partition(".")[0], f"does not name {name}" if is_except else f"names {name} too"
+        yield from _of_placement(concerned, kind, path, f"{path} {words}", partial(edited, name))
 
 
 def _free_to_move(topic: DesiredTopic) -> DesiredTopic:

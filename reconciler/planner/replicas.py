@@ -14,13 +14,7 @@ from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel, Proof
 from reconciler.planner.costs import Cost, Wanted, copies, no_cost, seats, turns
-from reconciler.planner.objectives import (
-    CountTargets,
-    asked_of_replicas,
-    evened,
-    price_level,
-    solved_in_order,
-)
+from reconciler.planner.objectives import CountTargets, asked_of_replicas, evened, price_level, solved_in_order
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Demand, Standing, classes, free_choices, one_a_class, rows_at
 
@@ -188,9 +182,8 @@ def _joint_prices(task: PlacementTask, levels: Sequence[PriceLevel]) -> dict[int
     *balances, last = levels
     prices = list(last.prices.values())
     largest = int(task.size.max(initial=1)) if last.objective == "bytes" else 1
-    weight = (
-        int(task.rule_classes.rows.need.max(initial=0)) * (largest + max(prices) - min(prices)) + 1 if prices else 1
-    )
+    span = max(prices, default=0) - min(prices, default=0)
+    weight = int(task.rule_classes.rows.need.max(initial=0)) * (largest + span) + 1
     has_balance = bool(balances) and balances[0].objective == "replicas balance"
     first = balances[0].prices if has_balance else dict.fromkeys(last.prices, 0)
     joint = {broker_id: price + weight * first[broker_id] for broker_id, price in last.prices.items()}

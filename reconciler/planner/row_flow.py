@@ -168,13 +168,8 @@ def _racks(nodes: _Nodes, arcs: _Arcs, bounds: Bounds, count: Ints) -> Iterator[
     """Yield the arcs from rows to places: what each rack takes is bound."""
     if bounds.low.shape[1] > 1:
         row, rack = np.nonzero(nodes.rack >= 0)
-        yield (
-            row,
-            nodes.rack[row, rack],
-            count[row] * bounds.low[row, rack],
-            count[row] * bounds.high[row, rack],
-            0 * row,
-        )
+        low, high = count[row] * bounds.low[row, rack], count[row] * bounds.high[row, rack]
+        yield row, nodes.rack[row, rack], low, high, 0 * row
     at = nodes.rack[arcs.row, arcs.rack]
     yield np.where(at >= 0, at, arcs.row), nodes.first_pool + arcs.head, arcs.lower, arcs.upper, arcs.cost
     none = np.zeros_like(arcs.out_pool)

@@ -14,6 +14,8 @@ from reconciler.model.columns import Bools, Ints, alike, place_among_equals
 Floats = NDArray[np.float64]
 States = NDArray[np.int8]
 Scalar = TypeVar("Scalar", bound=np.generic)
+Range = tuple[Ints, Ints]
+"""The fewest and the most of each place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,12 @@ class Rows:
     rack: Ints
     topic: Ints
 
+    @classmethod
+    def within(cls, need: Ints, allowed: Bools, low: Ints, high: Ints, *, rack: Ints) -> "Rows":
+        """Return classes of no topic; a rack takes no more than its allowed brokers."""
+        high = np.minimum(high, room(allowed, rack, low.shape[1]))
+        return cls(need, allowed, low, high, rack, np.zeros_like(need))
+
     @property
     def brokers(self) -> int:
         """How many brokers there are."""
@@ -40,12 +48,7 @@ class Rows:
     def take(self, index: Ints) -> "Rows":
         """Return these classes alone, or one for each row."""
         return Rows(
-            self.need[index],
-            self.allowed[index],
-            self.low[index],
-            self.high[index],
-            self.rack,
-            self.topic[index],
+            self.need[index], self.allowed[index], self.low[index], self.high[index], self.rack, self.topic[index]
         )
 
 
@@ -113,11 +116,6 @@ class Placed:
         order = order[units[order] > 0]
         return cls(row[order], broker[order], units[order])
 
-    def counts(self, places: int, of_topic: Ints | None = None, brokers: int = 0) -> Ints:
-        """Return how many replicas each broker gets; given the topic of each row, each broker of each topic."""
-        place = self.broker if of_topic is None else of_topic[self.row] * brokers + self.broker
-        return np.bincount(place, weights=self.units, minlength=places).astype(np.int64)
-
     def table(self, rows: int, width: int) -> Ints:
         """Return the brokers of each row [rows, width] of one partition, -1 beyond the last."""
         table = np.full((rows, width), -1, dtype=np.int64, order="F")
@@ -176,10 +174,15 @@ class Choices:
         """How many places replicas may end in: the brokers, or the cells."""
         return len(self.cell_low) or len(self.low)
 
+    def bounds(self, *, are_cells: bool) -> Range:
+        """Return the fewest and the most that each broker, or each cell, gets."""
+        return (self.cell_low, self.cell_high) if are_cells else (self.low, self.high)
+
     def counts(self, demand: Demand, placed: Placed) -> Ints:
         """Return how many replicas are placed in each place."""
-        of_topic = demand.rules.topic[demand.rule] if self.has_cells else None
-        return placed.counts(self.places, of_topic, demand.rules.brokers)
+        topic = demand.rules.topic[demand.rule]
+        place = topic[placed.row] * demand.rules.brokers + placed.broker if self.has_cells else placed.broker
+        return np.bincount(place, weights=placed.units, minlength=self.places).astype(np.int64)
 
     def without(self, count: Ints) -> "Choices":
         """Return the bounds of counts beside so many replicas [places]."""

@@ -1,8 +1,8 @@
 """Computes what each broker holds, now and once partitions have moved: replicas, preferred leaders, bytes, rates."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,39 +28,28 @@ def shares(observed: Cluster, target: Target, deleted: Collection[str] = ()) -> 
     gone = np.concatenate([rows[there], np.flatnonzero(is_deleted)])
     reached = padded([target[keys[place]] for place in there.tolist()])
     beside = padded([target[keys[place]] for place in new.tolist()])
-    before = _Held.of(table.target, table.sizes_on(np.arange(len(table.number)), table.target))
-    after = before.and_(_Held.of(table.target[gone], table.sizes_on(gone, table.target[gone])), sign=-1)
-    after = after.and_(_Held.of(reached, table.sizes_on(rows[there], reached)))
-    after = after.and_(_Held.of(beside, np.zeros_like(beside)))
+    before = _held(table.target, table.sizes_on(np.arange(len(table.number)), table.target))
+    after = [*map(Counter, before)]
+    for held, leaving in zip(after, _held(table.target[gone], table.sizes_on(gone, table.target[gone])), strict=True):
+        held.subtract(leaving)
+    for brokers, sizes in ((reached, table.sizes_on(rows[there], reached)), (beside, np.zeros_like(beside))):
+        for held, coming in zip(after, _held(brokers, sizes), strict=True):
+            held.update(coming)
     is_known = bool((table.bytes_to_copy >= 0).all())
-    return before.shares(observed, is_known), after.shares(observed, is_known)
+    return _shares(observed, before, is_size_known=is_known), _shares(observed, after, is_size_known=is_known)
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What brokers hold: how many replicas, of how many partitions the first, how many bytes."""
+def _held(brokers: Ints, sizes: Ints) -> list[Counter[int]]:
+    """Return by broker how many replicas [rows, some], of how many partitions the first, and how many bytes."""
+    one, first = np.ones_like(brokers), brokers[:, :1]
+    return [*map(Counter, (sums(brokers, one), sums(first, one[:, :1]), sums(brokers, sizes)))]
 
-    replicas: Counter[int]
-    leaders: Counter[int]
-    bytes: Counter[int]
 
-    @classmethod
-    def of(cls, brokers: Ints, sizes: Ints) -> "_Held":
-        """Return what replicas on these brokers [rows, some] come to, with these bytes beside them."""
-        one, first = np.ones_like(brokers), brokers[:, :1]
-        return cls(*map(Counter, (sums(brokers, one), sums(first, one[:, :1]), sums(brokers, sizes))))
-
-    def and_(self, other: "_Held", sign: int = 1) -> "_Held":
-        """Return both together, or this one without the other."""
-        pairs = (self.replicas, other.replicas), (self.leaders, other.leaders), (self.bytes, other.bytes)
-        return _Held(*(Counter({one: mine[one] + sign * its[one] for one in {**mine, **its}}) for mine, its in pairs))
-
-    def shares(self, observed: Cluster, is_size_known: bool) -> Shares:  # noqa: FBT001 # what the shares are made of
-        """Return the shares of all brokers that are registered or hold a replica."""
-        return {
-            one: BrokerShare(self.replicas[one], self.leaders[one], self.bytes[one] if is_size_known else None)
-            for one in sorted({*observed.brokers, *(found for found, count in self.replicas.items() if count)})
-        }
+def _shares(observed: Cluster, held: Sequence[Counter[int]], *, is_size_known: bool) -> Shares:
+    """Return the shares of all brokers that are registered or hold a replica."""
+    replicas, leaders, sizes = held
+    everyone = sorted({*observed.brokers, *(one for one, count in replicas.items() if count)})
+    return {one: BrokerShare(replicas[one], leaders[one], sizes[one] if is_size_known else None) for one in everyone}
 
 
 def with_rates(

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from reconciler.model.columns import Bools, Ints, place_among_equals
-from reconciler.planner.costs import Cost, is_at
+from reconciler.planner.costs import Cost, is_at, no_cost
 from reconciler.planner.face import Solved, solved
 from reconciler.planner.flow import FlowInfeasibleError
 from reconciler.planner.goal import Goal
@@ -62,7 +62,7 @@ def _sifted(goal: Goal, table: Ints) -> Given:
         try:
             given = flow_over(goal, active, still, is_pooled[active])
         except FlowInfeasibleError:
-            of = goal.without_costs()
+            of = replace(goal, cost=no_cost(goal.demand.named), turns=None)
             given = flow_over(of, active, still, is_pooled[active], is_relaxed=True)
         table[active] = given.placed.table(len(table), goal.most)[active]
         if len(given.failed):

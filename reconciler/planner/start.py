@@ -14,7 +14,7 @@ from reconciler.planner.cheapest_sets import bounds_of
 from reconciler.planner.costs import Cost, is_at, no_cost
 from reconciler.planner.goal import Goal
 from reconciler.planner.row_flow import dealt, flow_over
-from reconciler.planner.rows import Choices, Demand, Placed, Rows, free_choices, one_a_class, room
+from reconciler.planner.rows import Choices, Demand, Placed, Rows, free_choices, one_a_class
 
 SPARE_ROWS = 64
 """Rows a broker that may move beside those needed, so that the first prices are seldom far from the last."""
@@ -135,15 +135,9 @@ def _alike(goal: Goal, index: Ints, held: Ints, is_kept: Bools) -> tuple[Demand,
     first, of_row = alike(columns)
     order = np.lexsort([column[first] for column in reversed(columns)])
     first, of_row = first[order], np.argsort(order)[of_row]
-    allowed = choices.kinds[kind[first]] == 0
-    rules = Rows(
-        need=((held >= 0) & ~is_kept).sum(axis=1)[first],
-        allowed=allowed,
-        low=np.maximum(bounds.low - kept, 0)[first],
-        high=np.minimum((bounds.high - kept)[first], room(allowed, rack, kept.shape[1])),
-        rack=rack,
-        topic=demand.rules.topic[rule[first]],
-    )
+    low, high, need = np.maximum(bounds.low - kept, 0), bounds.high - kept, ((held >= 0) & ~is_kept).sum(axis=1)
+    rules = Rows.within(need[first], choices.kinds[kind[first]] == 0, low[first], high[first], rack=rack)
+    rules = replace(rules, topic=demand.rules.topic[rule[first]])
     group = one_a_class(rules, np.bincount(of_row))
     return group, replace(free_choices(group), cell_low=choices.cell_low, cell_high=choices.cell_high), of_row
 

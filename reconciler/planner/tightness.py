@@ -1,6 +1,6 @@
-"""Warns where a balance stays short of what was asked for: by how much, and which rule forbids more.
+"""Tells where counts cannot be as asked: a balance that stays short of it, and a limit that leaves replicas no place.
 
-Which rule it is, is found by trying: the counts are made even once more without it.
+Which rule forbids more, and which limit would do, is found by trying: the counts are made even once more without it.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,8 @@ import numpy as np
 
 from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance, BalanceTarget, Off, Spread, Within
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import OVERFULL_BROKER, Location, Problem, warning
+from reconciler.model.words import labelled
 from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, eligible_by_topic, evened_by_class
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Rows, classes
@@ -29,11 +30,11 @@ def tightness_warnings(balance: Balance, task: PlacementTask, held: Ints, leader
     counts = task.base + np.bincount(held[held >= 0], minlength=len(eligible.ids))
     if not _is_reached(counts, eligible.capacity["replicas"], balance.replicas):
         message = f"replicas per broker end at {_span(counts)}: {_forbidding(task)}"
-        yield Problem("KR803", message, balance.at.get("replicas"), Severity.WARNING)
+        yield warning("KR803", message, balance.at.get("replicas"))
     leading = task.led + np.bincount(leader, minlength=len(eligible.ids))
     if not _is_reached(leading, eligible.capacity["leaders"], balance.leaders):
         message = f"preferred leaders per broker end at {_span(leading)}: the replicas' places allow no better"
-        yield Problem("KR804", message, balance.at.get("leaders"), Severity.WARNING)
+        yield warning("KR804", message, balance.at.get("leaders"))
     if not isinstance(balance.topics, Off):
         yield from _uneven_topics(balance, task, held)
 
@@ -55,7 +56,7 @@ def _uneven_topics(balance: Balance, task: PlacementTask, held: Ints) -> Iterato
             f"{topics} less even over the brokers than asked, {name} with {most} replicas on one broker where {share} "
             "would be its share: racks, brokers named for it, or the balance of all replicas forbid more"
         )
-        yield Problem("KR805", message, balance.at.get("topics"), Severity.WARNING)
+        yield warning("KR805", message, balance.at.get("topics"))
 
 
 def _is_reached(counts: Ints, capacity: Ints, target: BalanceTarget) -> bool:
@@ -69,9 +70,7 @@ def _forbidding(task: PlacementTask) -> str:
     """Return, in words, the first rule without which the counts could be more even."""
     picked, _, count = classes(task.rule_classes.rows, task.rule_class, np.zeros_like(task.topic))
     without_racks = replace(
-        picked,
-        low=np.zeros_like(picked.low),
-        high=np.broadcast_to(picked.need[:, None], picked.high.shape),
+        picked, low=np.zeros_like(picked.low), high=np.broadcast_to(picked.need[:, None], picked.high.shape)
     )
     without_brokers = replace(without_racks, allowed=np.ones_like(picked.allowed))
     targets = CountTargets(task.base, task.eligible.capacity["replicas"])
@@ -97,3 +96,52 @@ def _is_spread_asked_for(task: PlacementTask) -> bool:
 
 def _span(counts: Ints) -> str:
     return f"{int(counts.min())} to {int(counts.max())}"
+
+
+def crowded_brokers(task: PlacementTask, at: Location | None) -> Iterator[Problem]:
+    """Yield the conflict where the limit on each broker, written at that place, leaves some replica no place."""
+    limit = task.eligible.most
+    some = np.flatnonzero(task.need > 0)
+    if limit is None or not len(some):
+        return
+    rules, _, count = classes(task.rule_classes.rows, task.rule_class[some], np.zeros_like(some))
+    over = _above(task, rules, count, limit)
+    if not over.any():
+        return
+    total, room = int(task.need.sum()), int(np.maximum(limit - task.base, 0).sum())
+    if total > room:
+        left = f"{total} replicas are to be placed, and the {len(over)} brokers that take any have room for {room}"
+    else:
+        left = f"racks, and who may hold what, leave {int(over.sum())} of {total} replicas without a place"
+    enough, short = int(task.base.max()) + total, limit
+    while enough - short > 1:
+        middle = (enough + short) // 2
+        enough, short = (enough, middle) if _above(task, rules, count, middle).any() else (middle, short)
+    message = (
+        f"no placement keeps limits.replicasPerBroker: {limit}{f' ({at})' if at else ''}: {left}. "
+        f"Raise it to {enough}, add a broker, or lower a replicationFactor."
+    )
+    yield Problem("KR361", message, at)
+
+
+def _above(task: PlacementTask, rules: Rows, count: Ints, limit: int) -> Ints:
+    """Return by how much each broker is above that limit where all together are least so, for what can be moved."""
+    most = np.maximum(limit - task.base, 0)
+    targets = CountTargets(np.zeros_like(most), np.ones_like(most), band=(np.zeros_like(most), most))
+    counts = sum(evened_by_class(rules, count, targets).counts(are_cells=False))
+    above: Ints = np.maximum(counts - most, 0)
+    return above
+
+
+def overfull_brokers(task: PlacementTask, at: Location | None) -> Iterator[Problem]:
+    """Yield a warning of brokers that hold more than the limit allows already of what no plan may move."""
+    limit = task.eligible.most
+    full = np.flatnonzero(task.base > limit).tolist() if limit is not None else []
+    if full:
+        worst = max(full, key=lambda column: (int(task.base[column]), -column))
+        message = (
+            f"{labelled('broker', [task.eligible.ids[column] for column in full])}: more replicas may not be moved "
+            f"than the {limit} that limits.replicasPerBroker allows (broker {task.eligible.ids[worst]}: "
+            f"{int(task.base[worst])}): their topics are undeclared, protected, assigned or left out. All others leave"
+        )
+        yield warning(OVERFULL_BROKER, message, at)

@@ -103,15 +103,9 @@ class PartitionsToPlace(Iterable[PartitionToPlace]):
         columns = (column[some].tolist() for column in (self.topic, self.need, self.size))
         each = zip(rows, self.keys(some), lists_of(self.replicas[some]), *columns, strict=True)
         for row, key, replicas, topic, need, size in each:
-            yield PartitionToPlace(
-                key,
-                self.rules[topic],
-                replicas,
-                self.fixed.get(row, ()),
-                need,
-                None if size < 0 else size,
-                self.lagging.get(row, frozenset()),
-            )
+            fixed, lagging = self.fixed.get(row, ()), self.lagging.get(row, frozenset())
+            known = None if size < 0 else size
+            yield PartitionToPlace(key, self.rules[topic], replicas, fixed, need, known, lagging)
 
 
 Unmoved = Iterable[tuple[TopicPartition, tuple[int, ...]]]
@@ -130,23 +124,16 @@ class Staying(Unmoved):
 
 
 def partitions_to_place(
-    desired: Desired,
-    observed: Cluster,
-    rules: Mapping[str, TopicRules],
-    changes: Changes,
-    only: Collection[str] | None,
+    desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules], changes: Changes, only: Collection[str] | None
 ) -> tuple[PartitionsToPlace, Unmoved]:
     """Return the partitions to plan for, sorted, and those that stay as they are with their replicas."""
     table, deleted = table_of(observed), changes.deleted
     topics = [(name, rules[name]) for name in table.topics]
-    is_there, is_asked, is_managed = (
-        np.array(column, dtype=np.bool_)[table.topic]
-        for column in (
-            [name not in deleted for name, _ in topics],
-            [(only is None or name in only) and not rule.is_frozen for name, rule in topics],
-            [rule.is_managed for _, rule in topics],
-        )
-    )
+    told = [
+        (name not in deleted, (only is None or name in only) and not rule.is_frozen, rule.is_managed)
+        for name, rule in topics
+    ]
+    is_there, is_asked, is_managed = (column[table.topic] for column in np.array(told, dtype=np.bool_).reshape(-1, 3).T)
     leaving = [one for one in table.brokers.tolist() if desired.cluster.broker(one).state in LEAVING]
     is_open = is_there & is_asked & (is_managed | np.isin(table.target, leaving).any(axis=1))
     rows = np.flatnonzero(is_open)
@@ -197,6 +184,7 @@ def _joined(there: PartitionsToPlace, new: PartitionsToPlace) -> PartitionsToPla
     replicas = np.full((len(order), width), NONE, dtype=np.int64)
     replicas[: len(there), : there.replicas.shape[1]] = there.replicas
     moved = [*place.tolist()]
+    fixed = {**there.fixed, **{len(there) + row: ids for row, ids in new.fixed.items()}}
     return PartitionsToPlace(
         topics=(*names,),
         rules=tuple(rules[name] for name in names),
@@ -205,10 +193,7 @@ def _joined(there: PartitionsToPlace, new: PartitionsToPlace) -> PartitionsToPla
         replicas=replicas[order],
         need=np.concatenate([part.need for part in parts])[order],
         size=np.concatenate([part.size for part in parts])[order],
-        fixed={
-            moved[row]: ids
-            for row, ids in (*there.fixed.items(), *((len(there) + row, ids) for row, ids in new.fixed.items()))
-        },
+        fixed={moved[row]: ids for row, ids in fixed.items()},
         lagging={moved[row]: ids for row, ids in there.lagging.items()},
     )
 

@@ -9,7 +9,7 @@ How a plan's whole moves become stages (`stages.stage_moves`):
    broker behind the others (`dealing`), and within the disks, where a stage frees nothing before its end (`disk` and
    `log_dirs` count bytes). Where that overfills a disk, `safe_order` searches an order that does not.
 3. `stages` puts topic changes and elections with them.
-4. `problems` and `throttle_feasibility` say which limits are broken and what could not be counted.
+4. `problems` says which limits are broken and what could not be counted.
 5. `assembly` puts the plan together; `estimate` says how long it takes, by the admission that a run follows
    (`model.admission`).
 

@@ -14,14 +14,12 @@ from reconciler.model.cluster import (
     Broker,
     Cluster,
 )
-from reconciler.model.columns import Ints
 from reconciler.model.config_rule import version_of
 from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.move import DirMove, Move
-from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
 from reconciler.model.problem import Problem
-from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, elections_of
+from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, elections_of, moves_of
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
@@ -82,15 +80,10 @@ def _cordoned(stages: Sequence[Stage], observed: Cluster, desired: Desired) -> t
     if not desired.cluster.moves.is_draining_cordoned:
         return ()
     # A cordon (KIP-1066) keeps new replicas off a broker while its own leave.
-    moves = [move for stage in stages if isinstance(stage, ReassignStage) for move in stage.moves]
-    emptied = {broker for move in moves for broker in move.from_replicas if broker not in move.to_replicas}
-    return tuple(
-        broker
-        for broker in sorted(emptied)
-        if desired.cluster.broker(broker).state is BrokerState.DRAINING
-        and observed.is_alive(broker)
-        and _knows_cordons(observed.brokers[broker], observed)
-    )
+    emptied = sorted({broker for move in moves_of(stages) for broker in move.removed})
+    draining = (broker for broker in emptied if desired.cluster.broker(broker).state is BrokerState.DRAINING)
+    alive = (broker for broker in draining if observed.is_alive(broker))
+    return tuple(broker for broker in alive if _knows_cordons(observed.brokers[broker], observed))
 
 
 def _knows_cordons(broker: Broker, observed: Cluster) -> bool:
@@ -125,8 +118,9 @@ def _rollback(
     by_name = np.argsort(np.argsort(table.topics))[table.topic[rows]]
     rows = rows[np.lexsort((table.number[rows], by_name))]
     found = {name: observed.topics[name].configs for name in topics if name in observed.topics}
+    targets = table.targets(rows)
     return Rollback(
-        assignments=tuple(_restores(rows, table)),
+        assignments=tuple(Restore(*each, leader) for each, leader in zip(targets, table.leaders(rows), strict=True)),
         topic_throttles=_only_set(found, TOPIC_THROTTLES),
         broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, leases),
     )
@@ -143,11 +137,6 @@ def _touched(stages: Sequence[Stage]) -> Iterator[TopicPartition]:
         if isinstance(stage, ReassignStage):
             yield from (move.topic_partition for move in stage.moves)
         yield from (election.topic_partition for election in elections_of(stage))
-
-
-def _restores(rows: Ints, table: PartitionTable) -> Iterator[Restore]:
-    for (key, target), leader in zip(table.targets(rows), table.leaders(rows), strict=True):
-        yield Restore(key, target, leader)
 
 
 def _only_set(configs: Mapping[Key, Mapping[str, str]], names: Sequence[str]) -> Mapping[Key, Mapping[str, str]]:

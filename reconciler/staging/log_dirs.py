@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from reconciler.model.cluster import Broker, Cluster, LogDir
+from reconciler.model.cluster import Cluster
 from reconciler.model.columns import sums
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
@@ -247,25 +247,11 @@ def broker_dirs(observed: Cluster, share: Fraction) -> Mapping[int, BrokerDirs]:
         for broker_id, count in sums(table.replicas, (table.log_dirs == position).astype(np.int64)).items()
     }
     return {
-        broker_id: BrokerDirs(_dirs(observed.brokers[broker_id], several[broker_id], logs, share))
+        broker_id: BrokerDirs(
+            [
+                Dir(path, total, int(total * share), used, logs.get((broker_id, path), 0), is_open, peak=used)
+                for path, used, total, is_open in sorted(several[broker_id])
+            ]
+        )
         for broker_id in sorted(several.keys() - unknown)
     }
-
-
-def _dirs(broker: Broker, online: Sequence[LogDir], logs: Mapping[tuple[int, str], int], share: Fraction) -> list[Dir]:
-    closed = broker.cordoned_dirs
-    # All cordoned: a replica that is placed there all the same may lie in any of them.
-    if closed.issuperset(one.path for one in online):
-        closed = frozenset()
-    return [
-        Dir(
-            path=path,
-            total=total,
-            allowed=int(total * share),
-            held=max(0, total - usable),
-            logs=logs.get((broker.id, path), 0),
-            is_open=path not in closed,
-            peak=max(0, total - usable),
-        )
-        for path, total, usable in sorted((one.path, one.total_bytes or 0, one.usable_bytes or 0) for one in online)
-    ]

@@ -1,14 +1,18 @@
 """Finds the limits that a plan's stages break, and what could not be counted."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from heapq import nlargest
+from itertools import chain
 
 import numpy as np
 
 from reconciler.model.change import DeleteTopic, TopicChange, class_of, destruction
 from reconciler.model.cluster import AUTO_REBALANCE, Broker, Cluster
-from reconciler.model.desired import Desired, DesiredCluster, Limits
+from reconciler.model.desired import Desired, DesiredCluster, Limits, MovePolicy
 from reconciler.model.effect import EffectClass
+from reconciler.model.loads import Loads
 from reconciler.model.move import DirMove, Election, Move
 from reconciler.model.problem import (
     CHANGED_PARTITIONS,
@@ -16,14 +20,16 @@ from reconciler.model.problem import (
     DELETED_TOPICS,
     DISK_USE,
     MOVED_BYTES,
-    Location,
     Problem,
     Severity,
+    warning,
 )
+from reconciler.model.stage import ReassignStage, Stage
 from reconciler.model.table_maker import table_of
-from reconciler.model.words import MANY, named_some, percent, rate, size
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import MANY, few, named_some, percent, rate, size
 from reconciler.staging.disk import DiskUse
-from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND
+from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND, served_moves
 from reconciler.staging.step import Situation
 
 # So many names stand in a message; the whole list is in the plan's JSON.
@@ -32,14 +38,14 @@ PLAN_FEWER = ", or plan fewer topics at once with --only"
 
 
 def violations(
-    moves: Sequence[Move], desired: Desired, observed: Cluster, disk: DiskUse, destinations: Iterable[int]
-) -> tuple[Problem, ...]:
-    """Return each limit that the plan goes over: its value, the limit, and the line to edit."""
+    moves: Sequence[Move], desired: Desired, observed: Cluster, disk: DiskUse, destinations: Sequence[int]
+) -> Iterator[Problem]:
+    """Yield each limit that the plan goes over: its value, the limit, and the line to edit."""
     limits = desired.cluster.limits
-    found = [_changed_partitions(moves, observed, limits), _moved_bytes(moves, limits)]
+    yield from _changed_partitions(moves, observed, limits)
+    yield from _moved_bytes(moves, limits)
     if limits.disk_use is not None:
-        found += list(_overfull(disk, sorted(destinations), observed, limits))
-    return tuple(problem for problem in found if problem)
+        yield from _overfull(disk, destinations, observed, limits)
 
 
 def deletion_violations(changes: Sequence[TopicChange], cluster: DesiredCluster) -> Iterator[Problem]:
@@ -84,27 +90,25 @@ def warnings(
     destinations: Sequence[int],
     *,
     inside: Sequence[DirMove] = (),
-) -> tuple[Problem, ...]:
-    """Return what the plan could not count, or cannot promise."""
+) -> Iterator[Problem]:
+    """Yield what the plan could not count, or cannot promise."""
     observed, limits = situation.observed, desired.cluster.limits
     copying = [move for move in moves if move.added]
-    found = [
-        _no_throttle([*copying, *inside], desired),
-        _unknown_sizes(copying),
-        _unknown_capacity([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits),
-        _unknown_log_dirs([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits),
-        *_doubtful_log_dirs(disk, limits),
-        _leaderless(copying, observed),
-        _lagging_kept(moves, situation),
-    ]
+    yield from _no_throttle([*copying, *inside], desired)
+    yield from _unknown_sizes(copying)
+    yield from _unknown_disks([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits)
+    yield from _doubtful_log_dirs(disk, limits)
+    yield from _leaderless(copying, observed)
+    yield from _lagging_kept(moves, situation)
     if limits.disk_use is None:
-        found += list(_overfull(disk, sorted(destinations), observed, limits))
-    return tuple(problem for problem in found if problem)
+        yield from _overfull(disk, destinations, observed, limits)
 
 
-def election_warnings(skipped: Sequence[Election], batches: int, observed: Cluster) -> tuple[Problem, ...]:
-    """Return what the plan cannot promise about leaders; `batches` counts its election requests."""
-    found = [_not_in_sync(election) for election in skipped]
+def election_warnings(skipped: Sequence[Election], batches: int, observed: Cluster) -> Iterator[Problem]:
+    """Yield what the plan cannot promise about leaders; `batches` counts its election requests."""
+    for election in skipped:
+        what = f"{election.topic_partition} is not given to its preferred leader {election.leader}"
+        yield warning("KR815", f"{what}, which is not in sync: plan again once it is")
     switches = observed.in_force(AUTO_REBALANCE)
     if batches > 1 and (not switches or "true" in switches.values()):
         on = ", ".join(str(broker_id) for broker_id, switch in switches.items() if switch == "true")
@@ -113,40 +117,28 @@ def election_warnings(skipped: Sequence[Election], batches: int, observed: Clust
             f"{whose}, elect preferred leaders by themselves within minutes and will not wait for this plan's election"
             " batches; set it to false on brokers and controllers to keep the batches"
         )
-        found.append(warning("KR814", message))
-    return tuple(found)
+        yield warning("KR814", message)
 
 
-def warning(code: str, message: str, at: Location | None = None) -> Problem:
-    """Return what a reader of the plan must know."""
-    return Problem(code, message, at, Severity.WARNING)
-
-
-def _changed_partitions(moves: Sequence[Move], observed: Cluster, limits: Limits) -> Problem | None:
+def _changed_partitions(moves: Sequence[Move], observed: Cluster, limits: Limits) -> Iterator[Problem]:
     limit = limits.changed_partitions
-    if limit is None:
-        return None
     changed, total = len(moves), sum(len(topic.partitions) for topic in observed.topics.values())
     most = limit * total if isinstance(limit, Fraction) else limit
-    if changed <= most:
-        return None
-    shown = f"{percent(limit, digits=4)} ({int(most)})" if isinstance(limit, Fraction) else str(limit)
-    message = (
-        f"the plan changes {changed} of {total} partitions and limits.changedPartitions is {shown}:"
-        f" raise it{PLAN_FEWER}"
-    )
-    return Problem(CHANGED_PARTITIONS, message, limits.at.get("changedPartitions"), Severity.VIOLATION)
+    if limit is not None and most is not None and changed > most:
+        shown = f"{percent(limit, digits=4)} ({int(most)})" if isinstance(limit, Fraction) else str(limit)
+        told = f"the plan changes {changed} of {total} partitions and limits.changedPartitions is {shown}"
+        at = limits.at.get("changedPartitions")
+        yield Problem(CHANGED_PARTITIONS, f"{told}: raise it{PLAN_FEWER}", at, Severity.VIOLATION)
 
 
-def _moved_bytes(moves: Sequence[Move], limits: Limits) -> Problem | None:
+def _moved_bytes(moves: Sequence[Move], limits: Limits) -> Iterator[Problem]:
     copied = sum(move.bytes for move in moves)
-    if limits.moved_bytes is None or copied <= limits.moved_bytes:
-        return None
-    message = (
-        f"the plan copies {size(copied)} ({copied} bytes) and limits.movedBytes is"
-        f" {size(limits.moved_bytes)}: raise it{PLAN_FEWER}"
-    )
-    return Problem(MOVED_BYTES, message, limits.at.get("movedBytes"), Severity.VIOLATION)
+    if limits.moved_bytes is not None and copied > limits.moved_bytes:
+        most = size(limits.moved_bytes)
+        message = (
+            f"the plan copies {size(copied)} ({copied} bytes) and limits.movedBytes is {most}: raise it{PLAN_FEWER}"
+        )
+        yield Problem(MOVED_BYTES, message, limits.at.get("movedBytes"), Severity.VIOLATION)
 
 
 def _overfull(disk: DiskUse, destinations: Sequence[int], observed: Cluster, limits: Limits) -> Iterator[Problem]:
@@ -175,9 +167,8 @@ def _disks(disk: DiskUse, broker: Broker) -> Iterator[tuple[str, int, int, int]]
 
 
 def _allowed_by(limits: Limits) -> str:
-    return (
-        "its disks hold" if limits.disk_use is None else f"limits.diskUse {percent(limits.disk_use, digits=4)} allows"
-    )
+    share = limits.disk_use
+    return "its disks hold" if share is None else f"limits.diskUse {percent(share, digits=4)} allows"
 
 
 def _doubtful_log_dirs(disk: DiskUse, limits: Limits) -> Iterator[Problem]:
@@ -195,103 +186,144 @@ def _doubtful_log_dirs(disk: DiskUse, limits: Limits) -> Iterator[Problem]:
                 yield warning("KR825", message, limits.at.get("diskUse"))
 
 
-def _unknown_log_dirs(destinations: Sequence[int], observed: Cluster, limits: Limits) -> Problem | None:
-    several = [str(id_) for id_ in sorted(destinations) if len(observed.brokers[id_].log_dirs) > 1]
-    if limits.disk_use is None or not several:
-        return None
-    message = (
-        f"what lies in which log dir of brokers {named_some(several, MANY)} is unknown, so limits.diskUse is checked"
-        " for all of a broker's dirs together; a snapshot of the live cluster tells it"
-    )
-    return warning("KR826", message, limits.at.get("diskUse"))
+def _unknown_disks(destinations: Sequence[int], observed: Cluster, limits: Limits) -> Iterator[Problem]:
+    """Yield a warning for brokers whose disks are of unknown size, and one where nobody knows what lies in which."""
+    unknown = [id_ for id_ in destinations if id_ in observed.brokers and observed.brokers[id_].total_bytes is None]
+    if limits.disk_use is not None and unknown:
+        message = (
+            f"the disk capacity of brokers {named_some(unknown, MANY)} is unknown, so limits.diskUse is not checked"
+            " there: brokers from Kafka 3.3 on tell it"
+        )
+        yield warning("KR813", message, limits.at.get("diskUse"))
+    several = [id_ for id_ in destinations if len(observed.brokers[id_].log_dirs) > 1]
+    if limits.disk_use is not None and several:
+        message = (
+            f"what lies in which log dir of brokers {named_some(several, MANY)} is unknown, so limits.diskUse is"
+            " checked for all of a broker's dirs together; a snapshot of the live cluster tells it"
+        )
+        yield warning("KR826", message, limits.at.get("diskUse"))
 
 
-def _no_throttle(copying: Sequence[Move | DirMove], desired: Desired) -> Problem | None:
-    if not copying or desired.cluster.moves.throttle_bytes_per_second is not None:
-        return None
-    if not any(move.bytes or not move.is_size_known for move in copying):
-        return None
-    message = (
-        f"moves.throttle is not set: {size(sum(move.bytes for move in copying))} will be copied as fast as the"
-        f" brokers can, beside their clients' traffic (estimates assume {rate(ASSUMED_BYTES_PER_SECOND)});"
-        " set moves.throttle, 50MiB/s for example"
-    )
-    return warning("KR811", message, desired.cluster.moves.at.get("throttle") or desired.cluster.at)
+def _no_throttle(copying: Sequence[Move | DirMove], desired: Desired) -> Iterator[Problem]:
+    is_copying = any(move.bytes or not move.is_size_known for move in copying)
+    if is_copying and desired.cluster.moves.throttle_bytes_per_second is None:
+        message = (
+            f"moves.throttle is not set: {size(sum(move.bytes for move in copying))} will be copied as fast as the"
+            f" brokers can, beside their clients' traffic (estimates assume {rate(ASSUMED_BYTES_PER_SECOND)});"
+            " set moves.throttle, 50MiB/s for example"
+        )
+        yield warning("KR811", message, desired.cluster.moves.at.get("throttle") or desired.cluster.at)
 
 
-def _unknown_sizes(copying: Sequence[Move]) -> Problem | None:
+def _unknown_sizes(copying: Sequence[Move]) -> Iterator[Problem]:
     unknown = [str(move.topic_partition) for move in copying if not move.is_size_known]
-    if not unknown:
-        return None
-    message = (
-        f"the size of {len(unknown)} of {len(copying)} partitions to copy is unknown ({named_some(unknown, MANY)}):"
-        " bytes, times and disk use are at least what is shown; give the snapshot sizes to know them"
-    )
-    return warning("KR812", message)
+    if unknown:
+        message = (
+            f"the size of {len(unknown)} of {len(copying)} partitions to copy is unknown ({named_some(unknown, MANY)}):"
+            " bytes, times and disk use are at least what is shown; give the snapshot sizes to know them"
+        )
+        yield warning("KR812", message)
 
 
-def _unknown_capacity(destinations: Sequence[int], observed: Cluster, limits: Limits) -> Problem | None:
-    if limits.disk_use is None:
-        return None
-    unknown = [str(id_) for id_ in sorted(destinations) if (b := observed.brokers.get(id_)) and b.total_bytes is None]
-    if not unknown:
-        return None
-    message = (
-        f"the disk capacity of brokers {named_some(unknown, MANY)} is unknown, so limits.diskUse is not checked there:"
-        " brokers from Kafka 3.3 on tell it"
-    )
-    return warning("KR813", message, limits.at.get("diskUse"))
-
-
-def _not_in_sync(election: Election) -> Problem:
-    message = (
-        f"{election.topic_partition} is not given to its preferred leader {election.leader}, which is not in sync:"
-        " plan again once it is"
-    )
-    return warning("KR815", message)
-
-
-def _leaderless(copying: Sequence[Move], observed: Cluster) -> Problem | None:
-    """Return a warning for the copies that nobody can serve."""
+def _leaderless(copying: Sequence[Move], observed: Cluster) -> Iterator[Problem]:
+    """Yield a warning for the copies that nobody can serve."""
     table = table_of(observed)
     leaders = table.leaders(table.rows_of(move.topic_partition for move in copying))
     without = [str(move.topic_partition) for move, leader in zip(copying, leaders, strict=True) if leader is None]
-    if not without:
-        return None
-    message = (
-        f"{len(without)} partitions to copy have no leader ({named_some(without, MANY)}): their moves cannot end"
-        " before one of their in-sync replicas is back; start its broker first"
-    )
-    return warning("KR817", message)
+    if without:
+        message = (
+            f"{len(without)} partitions to copy have no leader ({named_some(without, MANY)}): their moves cannot end"
+            " before one of their in-sync replicas is back; start its broker first"
+        )
+        yield warning("KR817", message)
 
 
-def _lagging_kept(moves: Sequence[Move], situation: Situation) -> Problem | None:
-    """Return a warning for the moves that keep a replica out of sync where a living one in sync goes."""
+def _lagging_kept(moves: Sequence[Move], situation: Situation) -> Iterator[Problem]:
+    """Yield a warning for the moves that keep a replica out of sync where a living one in sync goes."""
     table = table_of(situation.observed)
     rows = table.rows_of(move.topic_partition for move in moves)
     is_lagging = (rows >= 0) & np.any(table.lagging, axis=1)[rows]
     told = []
     for move in (moves[place] for place in np.flatnonzero(is_lagging).tolist()):
         partition = situation.partition(move.topic_partition)
-        kept = sorted(partition.lagging.intersection(move.to_replicas))
-        gone = sorted(situation.alive.intersection(partition.isr).difference(move.to_replicas))
+        kept = [str(id_) for id_ in sorted(partition.lagging.intersection(move.to_replicas))]
+        gone = [str(id_) for id_ in sorted(situation.alive.intersection(partition.isr).difference(move.to_replicas))]
         if kept and gone:
-            told.append(f"{move.topic_partition} keeps {_listed(kept)}, drops {_listed(gone)}")
-    if not told:
-        return None
-    count = "1 partition keeps a replica" if len(told) == 1 else f"{len(told)} partitions keep replicas"
-    message = (
-        f"{count} out of sync where one in sync goes ({named_some(told, MANY, '; ')}), as the rules, the fewest"
-        " bytes or even counts ask: Kafka ends such a change only once what stays is in sync, and apply waits for it"
-        " as long as moves.timeout says; see to these brokers first, or plan again once they are in sync"
-    )
-    return warning("KR829", message)
+            told.append(f"{move.topic_partition} keeps {', '.join(kept)}, drops {', '.join(gone)}")
+    if told:
+        count = "1 partition keeps a replica" if len(told) == 1 else f"{len(told)} partitions keep replicas"
+        message = (
+            f"{count} out of sync where one in sync goes ({named_some(told, MANY, '; ')}), as the rules, the fewest"
+            " bytes or even counts ask: Kafka ends such a change only once what stays is in sync, and apply waits for"
+            " it as long as moves.timeout says; see to these brokers first, or plan again once they are in sync"
+        )
+        yield warning("KR829", message)
 
 
-def _listed(broker_ids: Iterable[int]) -> str:
-    return ", ".join(map(str, broker_ids))
-
-
-def by_code(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+def by_code(*problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return the problems sorted by code, then text."""
-    return tuple(sorted(problems, key=lambda problem: (problem.code, problem.message)))
+    return tuple(sorted(chain(*problems), key=lambda problem: (problem.code, problem.message)))
+
+
+TOO_SLOW, NOT_MEASURED = "KR414", "KR828"
+
+
+def throttle_violations(
+    stages: Sequence[Stage], observed: Cluster, policy: MovePolicy, loads: Loads
+) -> tuple[Problem, ...]:
+    """Return a violation for each stage that could never end: a broker must take in, or send, what its throttle allows.
+
+    A new replica is held back until it is in sync, and so is what is written meanwhile (Kafka's documentation,
+    "Limiting bandwidth usage during data migration"). Only measured rates count.
+    """
+    sources = {id(move): source for move, source in served_moves(stages, observed)}
+    return tuple(
+        problem
+        for stage in stages
+        if isinstance(stage, ReassignStage) and stage.throttle_bytes_per_second is not None
+        for problem in _of_stage(stage, stage.throttle_bytes_per_second, sources, policy, loads)
+    )
+
+
+def throttle_warnings(stages: Sequence[Stage], policy: MovePolicy, loads: Loads) -> tuple[Problem, ...]:
+    """Return a warning where partitions are copied under a throttle whose rates the loads do not have."""
+    throttled = [s for s in stages if isinstance(s, ReassignStage) and s.throttle_bytes_per_second is not None]
+    copied = sorted({move.topic_partition for stage in throttled for move in stage.moves if move.added})
+    unknown = [str(key) for key in copied if _bytes_in(loads, key) is None]
+    if not unknown:
+        return ()
+    names = few(unknown)
+    message = (
+        f"what producers write into {len(unknown)} of {len(copied)} partitions to copy is not measured ({names}): a"
+        " throttle at or below it would never let them end; apply tells it when they come no closer"
+    )
+    return (warning(NOT_MEASURED, message, policy.at.get("throttle")),)
+
+
+def _of_stage(
+    stage: ReassignStage, throttle: int, sources: Mapping[int, int | None], policy: MovePolicy, loads: Loads
+) -> Iterator[Problem]:
+    incoming: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+    for move in stage.moves:
+        # Kafka throttles no replica that is in sync (KIP-73): only what new ones fetch passes the throttle.
+        written = _bytes_in(loads, move.topic_partition) or 0
+        source = sources.get(id(move))
+        for broker in move.added:
+            incoming["take in", broker].append(written)
+        if source is not None:
+            incoming["send", source] += [written] * len(move.added)
+    # So many of them are in flight at once, and these may be the busiest.
+    at_once = {slot: sum(nlargest(policy.per_broker, rates)) for slot, rates in incoming.items()}
+    worst = max(at_once.items(), key=lambda item: (item[1], item[0]), default=None)
+    if worst is not None and worst[1] >= throttle:
+        (verb, broker), needed = worst
+        message = (
+            f"stage {stage.number} would never end: beside the copy, broker {broker} has to {verb} {rate(needed)}"
+            f" ({needed} bytes a second) that producers write into the partitions on the move, and moves.throttle is"
+            f" {rate(throttle)}: raise it, or let fewer replicas move at once (moves.perBroker)"
+        )
+        yield Problem(TOO_SLOW, message, policy.at.get("throttle"), Severity.VIOLATION)
+
+
+def _bytes_in(loads: Loads, key: TopicPartition) -> int | None:
+    return loads.of[key].bytes_in if key in loads.of else None

@@ -4,7 +4,7 @@ Kafka knows no rollback. A partition goes back by a move of its own to the order
 `rollback`, and only where nobody but this plan, or an earlier rollback of it, has moved it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -12,12 +12,11 @@ from reconciler.model.cluster import Partition
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan, Restore
-from reconciler.model.problem import Problem
-from reconciler.model.stage import ReassignStage
+from reconciler.model.problem import Problem, warning
+from reconciler.model.stage import moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some
 from reconciler.staging.chain import steps_of
-from reconciler.staging.problems import warning
 from reconciler.staging.step import Situation
 
 Replicas = tuple[int, ...]
@@ -25,16 +24,12 @@ Replicas = tuple[int, ...]
 
 @dataclass(slots=True)
 class ReturnPath:
-    """What going back takes; `told`: what it cannot bring back; `left`: what it leaves alone, or cannot do now.
-
-    `led_otherwise`: partitions whose leader was not the first replica.
-    """
+    """What going back takes; `told`: what it cannot bring back; `left`: what it leaves alone, or cannot do now."""
 
     moves: list[Move] = field(default_factory=list)
     elections: list[Election] = field(default_factory=list)
     told: list[Problem] = field(default_factory=list)
     left: list[Problem] = field(default_factory=list)
-    led_otherwise: list[Restore] = field(default_factory=list)
 
 
 def return_path(
@@ -47,41 +42,31 @@ def return_path(
     """
     found = ReturnPath()
     paths = _paths(undone)
+    led_otherwise = []
     for restore in undone.rollback.assignments:
-        key = restore.topic_partition
+        key, goal = restore.topic_partition, restore.replicas
         if key.topic in left_out:
             continue
         partition = situation.observed.partition(key)
         if partition is None:
-            text = f"{key} is gone, and so it does not go back to {list(restore.replicas)}"
-            found.left.append(warning("KR854", text))
+            found.left.append(warning("KR854", f"{key} is gone, and so it does not go back to {list(goal)}"))
             continue
-        _one(restore, partition, paths.get(key, ()), _Ground(situation, min_isr.get(key.topic)), found)
-    if found.led_otherwise:
-        led = named_some((f"{restore.topic_partition} by {restore.leader}" for restore in found.led_otherwise), MANY)
-        text = f"not all partitions were led by their first replica ({led}), and now are"
+        own = whole_number(min_isr.get(key.topic))
+        astray = _astray(restore, partition, paths.get(key, ()), situation)
+        trouble = astray or _obstacle(restore, partition, own, situation)
+        if trouble is not None:
+            found.left.append(trouble)
+            continue
+        if restore.leader not in {None, goal[0], partition.leader}:
+            led_otherwise.append(f"{key} by {restore.leader}")
+        if partition.replicas != goal:
+            found.moves.append(_move(key, partition, goal))
+        elif partition.leader != goal[0] and restore.leader == goal[0]:
+            found.elections.append(Election(key, goal[0]))
+    if led_otherwise:
+        text = f"not all partitions were led by their first replica ({named_some(led_otherwise, MANY)}), and now are"
         found.told.append(warning("KR855", f"{text}: only a first replica can be elected"))
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Ground:
-    situation: Situation
-    min_isr: str | None
-
-
-def _one(restore: Restore, partition: Partition, path: Sequence[Replicas], ground: _Ground, found: ReturnPath) -> None:
-    key, goal = restore.topic_partition, restore.replicas
-    trouble = _astray(restore, partition, path, ground.situation) or _obstacle(restore, partition, ground)
-    if trouble is not None:
-        found.left.append(trouble)
-        return
-    if restore.leader not in {None, goal[0], partition.leader}:
-        found.led_otherwise.append(restore)
-    if partition.replicas != goal:
-        found.moves.append(_move(key, partition, goal))
-    elif partition.leader != goal[0] and restore.leader == goal[0]:
-        found.elections.append(Election(key, goal[0]))
 
 
 def _move(key: TopicPartition, partition: Partition, goal: Replicas) -> Move:
@@ -127,27 +112,26 @@ def _disordered(path: Sequence[Replicas]) -> Iterator[Replicas]:
         yield tuple(one for one in after if one in before) + tuple(sorted(set(before) - set(after)))
 
 
-def _obstacle(restore: Restore, partition: Partition, ground: _Ground) -> Problem | None:
+def _obstacle(restore: Restore, partition: Partition, min_isr: int | None, situation: Situation) -> Problem | None:
     """Return why a partition cannot go back now: Kafka ends a move only once every replica of its target is in sync."""
     key, goal = restore.topic_partition, restore.replicas
     if partition.replicas == goal and (partition.leader == goal[0] or restore.leader != goal[0]):
         return None
-    why = next(_troubles(partition, goal, ground), None)
-    if why is None:
-        return None
-    what = f"{key} cannot go back to {list(goal)} now: {why}"
-    return warning("KR856", f"{what}. See to that and roll back again, or go on with apply")
+    for why in _troubles(partition, goal, min_isr, situation):
+        what = f"{key} cannot go back to {list(goal)} now: {why}"
+        return warning("KR856", f"{what}. See to that and roll back again, or go on with apply")
+    return None
 
 
-def _troubles(partition: Partition, goal: Replicas, ground: _Ground) -> Iterator[str]:
-    yield from (f"broker {broker} is not alive" for broker in goal if broker not in ground.situation.alive)
+def _troubles(partition: Partition, goal: Replicas, own: int | None, situation: Situation) -> Iterator[str]:
+    """Yield what is in the way; `own`: the min ISR that the topic will have itself."""
+    yield from (f"broker {broker} is not alive" for broker in goal if broker not in situation.alive)
     if partition.leader is None:
         yield "it has no leader"
     # A target replica that lags keeps its reassignment open, maybe for ever; a new one is copied under our eyes.
     kept = (broker for broker in goal if broker in partition.replicas)
     yield from (f"broker {broker} is not in sync" for broker in kept if broker not in partition.isr)
-    own = whole_number(ground.min_isr)
-    wanted = own or brokers_min_isr(ground.situation.observed)
+    wanted = own or brokers_min_isr(situation.observed)
     # As Kafka has it: producers with acks=all are refused below min.insync.replicas, and no partition has more in sync
     # than it has replicas.
     if len(partition.isr) < min(wanted, len(partition.replicas)):
@@ -158,11 +142,6 @@ def _troubles(partition: Partition, goal: Replicas, ground: _Ground) -> Iterator
 
 def _paths(undone: Plan) -> Mapping[TopicPartition, tuple[Replicas, ...]]:
     paths: dict[TopicPartition, list[Replicas]] = {}
-    for move in moves_of(undone):
+    for move in moves_of(undone.stages):
         paths.setdefault(move.topic_partition, [move.from_replicas]).append(move.to_replicas)
     return {key: tuple(lists) for key, lists in paths.items()}
-
-
-def moves_of(plan: Plan) -> Iterable[Move]:
-    """Return the moves of a plan's stages, in order."""
-    return (move for stage in plan.stages if isinstance(stage, ReassignStage) for move in stage.moves)

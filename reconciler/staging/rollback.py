@@ -12,15 +12,15 @@ from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
 from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.plan import Plan, Proof
-from reconciler.model.problem import Problem
-from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage, Stage
+from reconciler.model.problem import Problem, warning
+from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage, Stage, moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some
 from reconciler.planner.shares import shares
 from reconciler.staging.assembly import assemble
-from reconciler.staging.dirs_back import dir_moves_of, dirs_back, with_dirs_back
-from reconciler.staging.problems import PLAN_FEWER, warning
-from reconciler.staging.return_path import moves_of, return_path
+from reconciler.staging.dir_stages import dir_moves_of, dirs_back, with_dirs_back
+from reconciler.staging.problems import PLAN_FEWER
+from reconciler.staging.return_path import return_path
 from reconciler.staging.stages import stage_moves
 from reconciler.staging.step import situation
 
@@ -52,9 +52,9 @@ def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
     back = return_path(undone, at, topics.overrides(observed, MIN_ISR), topics.deleted | others)
     changes = with_effects(topics.changes, observed)
     staged = stage_moves(back.moves, changes, back.elections, observed=observed, desired=desired, rules=rules)
-    inside = dirs_back(undone, observed)
-    staged = replace(staged, stages=with_dirs_back(undone, staged.stages, inside.moves, desired.cluster.moves))
-    left = (*topics.left, *back.left, *inside.left)
+    inside, left_inside = dirs_back(undone, observed)
+    staged = replace(staged, stages=with_dirs_back(undone, staged.stages, inside, desired.cluster.moves))
+    left = (*topics.left, *back.left, *left_inside)
     before, after = shares(observed, {move.topic_partition: move.to_replicas for move in back.moves})
     plan = assemble(
         staged,
@@ -98,7 +98,7 @@ def every_throttle_back(undone: Plan, desired: Desired) -> Plan:
     goals = {restore.topic_partition: restore.replicas for restore in undone.rollback.assignments}
     ends = {
         (move.topic_partition, end)
-        for move in moves_of(undone)
+        for move in moves_of(undone.stages)
         for end in (move.from_replicas, move.to_replicas)
         if end != goals.get(move.topic_partition, end)
     }
@@ -265,14 +265,9 @@ def _configs_back(name: str, changes: list[AlterConfigs], topic: Topic | None, f
             text = f"topic {name}: {key} is {_told(now)}, not {_told(made[key])} as by the plan"
             found.left.append(warning("KR858", f"{text}: somebody else changed it, so it is left alone"))
     if back:
-        found.changes.append(
-            AlterConfigs(
-                name,
-                {key: value for key, value in back.items() if value is not None},
-                tuple(key for key, value in back.items() if value is None),
-                {key: made[key] for key in back},
-            )
-        )
+        set_again = {key: value for key, value in back.items() if value is not None}
+        gone = tuple(key for key, value in back.items() if value is None)
+        found.changes.append(AlterConfigs(name, set_again, gone, {key: made[key] for key in back}))
 
 
 def _told(value: str | None) -> str:

@@ -1,18 +1,11 @@
 """Puts moves, topic changes and elections into the stages of a plan, in the order in which they are safe."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.diff.rules import TopicRules
-from reconciler.model.change import (
-    AlterConfigs,
-    CreatePartitions,
-    CreateTopic,
-    DeleteTopic,
-    TopicChange,
-    class_of,
-)
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange, class_of
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, MovePolicy
 from reconciler.model.effect import EffectClass
@@ -20,7 +13,7 @@ from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
 from reconciler.model.move import DirMove, Election, Move
 from reconciler.model.plan import LogDirUse
 from reconciler.model.problem import Problem
-from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of
+from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of, numbered
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.chain import chains
 from reconciler.staging.dir_stages import dir_stages, makes_room
@@ -82,7 +75,8 @@ def stage_moves(
     hard rules hold that held before it. `elections_now` are held before any data moves.
     """
     # Sorted, so that the same plan gives the same stages whatever order the planner found its moves in.
-    whole = sorted((move for move in moves if move.from_replicas != move.to_replicas), key=_by_partition)
+    moving = (move for move in moves if move.from_replicas != move.to_replicas)
+    whole = sorted(moving, key=lambda move: move.topic_partition)
     due, skipped = due_now(elections_now, {move.topic_partition: move for move in whole}, observed)
     at = situation(observed, desired, rules, {election.topic_partition: election.leader for election in due})
     chained = chains(whole, at)
@@ -101,7 +95,7 @@ def stage_moves(
     packed = pack([chain for chain in chained if chain], policy, disk)
     disk = packed.disk
     inside = disk.first, disk.moved_inside([one for one in dir_moves if one.broker not in first])
-    stages = _numbered(_in_order(packed, due, changes, policy, inside))
+    stages = numbered(_in_order(packed, due, changes, policy, inside))
     batch = desired.cluster.moves.election_batch
     batches = sum(-(-len(elections_of(stage)) // batch) for stage in stages)
     destinations = sorted({*(id_ for step in steps for id_ in step.added), *(one.broker for one in dir_moves)})
@@ -109,14 +103,12 @@ def stage_moves(
         stages=stages,
         topic_changes=changes.in_order,
         warnings=by_code(
-            warnings(whole, desired, at, disk, destinations, inside=dir_moves)
-            + election_warnings(skipped, batches, observed)
+            warnings(whole, desired, at, disk, destinations, inside=dir_moves),
+            election_warnings(skipped, batches, observed),
         ),
         violations=by_code(
-            (
-                *violations(whole, desired, observed, disk, destinations),
-                *deletion_violations(changes.in_order, desired.cluster),
-            )
+            violations(whole, desired, observed, disk, destinations),
+            deletion_violations(changes.in_order, desired.cluster),
         ),
         disk_peak=disk.peak,
         crowded=disk.crowded if desired.cluster.limits.disk_use is not None else {},
@@ -152,10 +144,6 @@ def _predicted(disk: DiskUse, steps: Sequence[Step]) -> Mapping[TopicPartition, 
     return {key: found[key] for key in sorted(found)}
 
 
-def _by_partition(move: Move) -> tuple[str, int]:
-    return move.topic_partition
-
-
 def _in_order(
     packed: Packed,
     due: Sequence[Election],
@@ -170,7 +158,8 @@ def _in_order(
     counts = [len(changes.before), len(changes.after_moves), len(changes.last)]
     before, after, last = (tuple(range(sum(counts[:part]), sum(counts[: part + 1]))) for part in range(3))
     waiting = {change.topic for change in changes.after_moves}
-    ends = [number for number, steps in enumerate(packed.stages) if any(_topic(step) in waiting for step in steps)]
+    topics = ({step.move.topic_partition.topic for step in steps} for steps in packed.stages)
+    ends = [number for number, moved in enumerate(topics) if not waiting.isdisjoint(moved)]
     stages: list[Stage] = [TopicsStage(0, before)] if before else []
     if due:
         stages.append(ElectStage(0, spread_over_leaders(due)))
@@ -183,10 +172,6 @@ def _in_order(
             stages.append(TopicsStage(0, after))
     stages += dir_stages(inside[1], policy)
     return [*stages, TopicsStage(0, last)] if last else stages
-
-
-def _topic(step: Step) -> str:
-    return step.move.topic_partition.topic
 
 
 def _reassign(steps: Sequence[Step], policy: MovePolicy, estimated_seconds: int) -> ReassignStage:
@@ -202,10 +187,6 @@ def _reassign(steps: Sequence[Step], policy: MovePolicy, estimated_seconds: int)
             [Election(step.move.topic_partition, step.elected) for step in steps if step.elected is not None]
         ),
     )
-
-
-def _numbered(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    return tuple(replace(stage, number=number) for number, stage in enumerate(stages, start=1))
 
 
 def spread_over_leaders(elections: Sequence[Election]) -> tuple[Election, ...]:
@@ -248,7 +229,7 @@ def _is_in_sync(election: Election, observed: Cluster) -> bool:
 KINDS = (CreateTopic, AlterConfigs, CreatePartitions, DeleteTopic)
 
 
-def timed(changes: Sequence[TopicChange], moves: Iterable[Move], observed: Cluster) -> TimedChanges:
+def timed(changes: Sequence[TopicChange], moves: Sequence[Move], observed: Cluster) -> TimedChanges:
     """Return the changes, split where one has parts that are safe at different times.
 
     What Kafka may refuse comes before what nobody can undo: new topics and configs, then growth, then, after all moves,
@@ -259,11 +240,8 @@ def timed(changes: Sequence[TopicChange], moves: Iterable[Move], observed: Clust
     topic's first partition for a new one. And a higher min.insync.replicas, which until then fewer replicas might be
     in sync than it asks for; a lower one goes first, so that a lower factor never falls below it.
     """
-    moved, refactored = set(), set()
-    for move in moves:
-        moved.add(move.topic_partition.topic)
-        if len(move.from_replicas) != len(move.to_replicas):
-            refactored.add(move.topic_partition.topic)
+    moved = {move.topic_partition.topic for move in moves}
+    refactored = {move.topic_partition.topic for move in moves if len(move.from_replicas) != len(move.to_replicas)}
     before: list[TopicChange] = []
     after: list[TopicChange] = []
     last: list[TopicChange] = []
@@ -276,7 +254,7 @@ def timed(changes: Sequence[TopicChange], moves: Iterable[Move], observed: Clust
             case AlterConfigs():
                 is_late = change.topic in moved and _is_late(change, observed, is_refactored=change.topic in refactored)
                 for part in _parts(change) if is_late or class_of(change) is EffectClass.DESTROYS else (change,):
-                    is_waiting = is_late and _has(part, MIN_ISR)
+                    is_waiting = is_late and MIN_ISR in {*part.set, *part.delete}
                     destroys = class_of(part) is EffectClass.DESTROYS
                     (last if destroys else after if is_waiting else before).append(part)
             case CreateTopic():
@@ -288,24 +266,18 @@ def _order(change: TopicChange) -> tuple[int, str]:
     return KINDS.index(type(change)), change.topic
 
 
-def _has(change: AlterConfigs, key: str) -> bool:
-    return key in change.set or key in change.delete
-
-
-def _parts(change: AlterConfigs) -> tuple[AlterConfigs, ...]:
-    """Return min.insync.replicas and the other keys, each as a change by itself where there is any."""
-    parts = (_of_keys(change, is_min_isr=False), _of_keys(change, is_min_isr=True))
-    return tuple(part for part in parts if part.set or part.delete)
-
-
-def _of_keys(change: AlterConfigs, *, is_min_isr: bool) -> AlterConfigs:
-    return replace(
-        change,
-        set={key: value for key, value in change.set.items() if (key == MIN_ISR) is is_min_isr},
-        delete=tuple(key for key in change.delete if (key == MIN_ISR) is is_min_isr),
-        before={key: value for key, value in change.before.items() if (key == MIN_ISR) is is_min_isr},
-        effects=tuple(effect for effect in change.effects if (effect.key == MIN_ISR) is is_min_isr),
-    )
+def _parts(change: AlterConfigs) -> Iterator[AlterConfigs]:
+    """Yield min.insync.replicas and, before it, the other keys, each as a change by itself where there is any."""
+    for is_min_isr in (False, True):
+        part = replace(
+            change,
+            set={key: value for key, value in change.set.items() if (key == MIN_ISR) is is_min_isr},
+            delete=tuple(key for key in change.delete if (key == MIN_ISR) is is_min_isr),
+            before={key: value for key, value in change.before.items() if (key == MIN_ISR) is is_min_isr},
+            effects=tuple(effect for effect in change.effects if (effect.key == MIN_ISR) is is_min_isr),
+        )
+        if part.set or part.delete:
+            yield part
 
 
 def _is_late(change: AlterConfigs, observed: Cluster, *, is_refactored: bool) -> bool:

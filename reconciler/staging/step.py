@@ -98,10 +98,7 @@ class Situation:
 
 
 def situation(
-    observed: Cluster,
-    desired: Desired,
-    rules: Mapping[str, TopicRules],
-    elected: Mapping[TopicPartition, int],
+    observed: Cluster, desired: Desired, rules: Mapping[str, TopicRules], elected: Mapping[TopicPartition, int]
 ) -> Situation:
     """Return the situation that these inputs describe."""
     state_of = {broker_id: broker.state for broker_id, broker in desired.cluster.brokers.items()}

@@ -166,7 +166,7 @@ class Planner:
         from reconciler.files.plan_file import with_id
         from reconciler.model.coordinator import coordinator_warnings
         from reconciler.staging.assembly import assemble
-        from reconciler.staging.throttle_feasibility import throttle_violations, throttle_warnings
+        from reconciler.staging.problems import throttle_violations, throttle_warnings
 
         loads, policy = self.loads, desired.cluster.moves
         names = _matching(desired, observed, self.only) if self.only else None

@@ -102,6 +102,8 @@ def rows(text: str) -> Iterator[tuple[str, ...]]:
 
 
 LEVELS = {f"Severity.{level.name}": level for level in Severity}
+USUAL = {"Problem": Severity.ERROR, "warning": Severity.WARNING, "Finding": None}
+"""What makes a problem or a finding, and its level where none is given."""
 
 
 def told_levels() -> Iterator[tuple[str, Severity]]:
@@ -109,19 +111,20 @@ def told_levels() -> Iterator[tuple[str, Severity]]:
     for source in sources():
         names = {
             target.id: node.value.value
-            for node in ast.walk(source)
+            for node in source.body
             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
             for target in node.targets
             if isinstance(target, ast.Name)
         }
         for node in ast.walk(source):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Problem", "Finding"} and node.args:
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in USUAL and node.args:
                 first = node.args[0]
                 code = first.value if isinstance(first, ast.Constant) else names.get(ast.unparse(first))
                 given = [ast.unparse(each) for each in [*node.args[1:], *(each.value for each in node.keywords)]]
                 weights = [LEVELS[each] for each in given if each in LEVELS]
-                if isinstance(code, str) and (weights or ast.unparse(node.func) == "Problem"):
-                    yield code, weights[0] if weights else Severity.ERROR
+                level = weights[0] if weights else USUAL[ast.unparse(node.func)]
+                if isinstance(code, str) and level is not None:
+                    yield code, level
 
 
 @pytest.mark.long

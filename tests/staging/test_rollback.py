@@ -19,9 +19,8 @@ from reconciler.model.cluster import LEADER_THROTTLED_RATE, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Limits, MovePolicy, Placement, Spread
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
+from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage, moves_of
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.staging.return_path import moves_of
 from reconciler.staging.rollback import as_if_cancelled, every_throttle_back, policy_of, rollback_of
 
 AUDIT_STAYS = (
@@ -378,7 +377,7 @@ def test_what_kafkas_own_cancel_of_the_plan_left_goes_back_to_its_order() -> Non
     plan = plan_of([ReassignStage(1, (move("a-0", "1,2,3", "4,2,3"),), RATE)], small_cluster(f"a-0: 1,2,3 size {SIZE}"))
     found = rollback_of(plan, small_cluster(f"a-0: 2,3,1 size {SIZE}"), DESIRED)
     assert found.left == ()
-    assert [one.to_replicas for one in moves_of(found.plan)] == [(1, 2, 3)]
+    assert [one.to_replicas for one in moves_of(found.plan.stages)] == [(1, 2, 3)]
 
 
 def test_what_is_where_it_was_waits_for_no_replica_out_of_sync() -> None:

@@ -7,7 +7,7 @@ from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.move import Reason
 from reconciler.model.problem import Location, Severity
 from reconciler.model.stage import ReassignStage
-from reconciler.staging.throttle_feasibility import throttle_violations, throttle_warnings
+from reconciler.staging.problems import throttle_violations, throttle_warnings
 
 OBSERVED = cluster("1a 2b 3c 4a", "t-0: 1,2 size 50", "t-1: 2,1 size 50", "t-2: 3,2 size 50")
 MOVES = (

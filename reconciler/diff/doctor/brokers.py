@@ -37,56 +37,39 @@ def _dead(cluster: Cluster) -> Iterator[Finding]:
     for broker in sorted({*held, *cluster.brokers}):
         if cluster.is_alive(broker):
             continue
-        what = "is not alive (fenced)" if broker in cluster.brokers else "is not known to the cluster"
+        state = "is not alive (fenced)" if broker in cluster.brokers else "is not known to the cluster"
         if held[broker]:
-            yield Finding(
-                "KR650",
-                Severity.ERROR,
-                f"broker {broker} {what} and holds {counted(len(held[broker]), 'replica')}",
-                "start it; if it will not come back, declare it draining and plan: its replicas are made elsewhere",
-                brokers=(broker,),
-                partitions=tuple(held[broker]),
-            )
+            what = f"broker {broker} {state} and holds {counted(len(held[broker]), 'replica')}"
+            advice = "start it; if it will not come back, declare it draining and plan: its replicas are made elsewhere"
+            yield Finding("KR650", Severity.ERROR, what, advice, brokers=(broker,), partitions=tuple(held[broker]))
         else:
-            yield Finding(
-                "KR651",
-                Severity.WARNING,
-                f"broker {broker} {what} and holds nothing",
-                "start it, or take it out of the cluster: kafka-cluster unregister --id " + str(broker),
-                brokers=(broker,),
-            )
+            what = f"broker {broker} {state} and holds nothing"
+            advice = f"start it, or take it out of the cluster: kafka-cluster unregister --id {broker}"
+            yield Finding("KR651", Severity.WARNING, what, advice, brokers=(broker,))
 
 
 def _silent(vitals: Vitals) -> Iterator[Finding]:
     for broker in vitals.disks.silent if vitals.disks is not None else ():
-        yield Finding(
-            "KR654",
-            Severity.WARNING,
-            f"broker {broker} counts as alive but did not tell of its log dirs",
-            "see whether it can be reached from here, and whether it hangs; then look again",
-            brokers=(broker,),
-        )
+        what = f"broker {broker} counts as alive but did not tell of its log dirs"
+        advice = "see whether it can be reached from here, and whether it hangs; then look again"
+        yield Finding("KR654", Severity.WARNING, what, advice, brokers=(broker,))
 
 
 def _log_dirs(vitals: Vitals) -> Iterator[Finding]:
     dirs = vitals.disks.dirs if vitals.disks is not None else _dirs_in(vitals.cluster)
     for one in (each for each in dirs if each.error is not None):
-        yield Finding(
-            "KR652",
-            Severity.ERROR,
+        what = (
             f"log dir {one.path} of broker {one.broker_id} is offline ({one.error}): what it holds is out of sync, and "
-            "a move to it never ends; the broker counts as alive all the same",
-            "make room or replace the disk, then restart the broker",
-            brokers=(one.broker_id,),
+            "a move to it never ends; the broker counts as alive all the same"
         )
+        advice = "make room or replace the disk, then restart the broker"
+        yield Finding("KR652", Severity.ERROR, what, advice, brokers=(one.broker_id,))
     for one in (each for each in dirs if each.is_cordoned):
-        yield Finding(
-            "KR655",
-            Severity.NOTE,
-            f"log dir {one.path} of broker {one.broker_id} is cordoned (KIP-1066): Kafka puts nothing new there",
-            "a plan gives a broker whose log dirs are all cordoned no replica, unless its state is written as active",
-            brokers=(one.broker_id,),
+        what = f"log dir {one.path} of broker {one.broker_id} is cordoned (KIP-1066): Kafka puts nothing new there"
+        advice = (
+            "a plan gives a broker whose log dirs are all cordoned no replica, unless its state is written as active"
         )
+        yield Finding("KR655", Severity.NOTE, what, advice, brokers=(one.broker_id,))
 
 
 def _dirs_in(snapshot: Cluster) -> tuple[LogDirState, ...]:
@@ -101,21 +84,15 @@ def _dirs_in(snapshot: Cluster) -> tuple[LogDirState, ...]:
 def _racks(cluster: Cluster) -> Iterator[Finding]:
     nowhere = tuple(broker.id for broker in cluster.brokers.values() if broker.rack is None)
     if nowhere and len(nowhere) < len(cluster.brokers):
-        yield Finding(
-            "KR653",
-            Severity.WARNING,
+        what = (
             f"{labelled('broker', nowhere)} in no rack, while others have one: each counts as a rack of its own, or "
-            "as none",
-            "set broker.rack in server.properties and restart",
-            brokers=nowhere,
+            "as none"
         )
+        advice = "set broker.rack in server.properties and restart"
+        yield Finding("KR653", Severity.WARNING, what, advice, brokers=nowhere)
     elif nowhere:
-        yield Finding(
-            "KR656",
-            Severity.NOTE,
-            "no broker has a rack: nothing keeps a partition's replicas from failing together",
-            _RACKS,
-        )
+        what = "no broker has a rack: nothing keeps a partition's replicas from failing together"
+        yield Finding("KR656", Severity.NOTE, what, _RACKS)
     counts = Counter(broker.rack for broker in cluster.brokers.values() if broker.rack is not None)
     if len(counts) == 1 and not nowhere and len(cluster.brokers) > 1:
         yield Finding("KR656", Severity.NOTE, f"every broker is in one rack, {next(iter(counts))}", _RACKS)
@@ -132,15 +109,12 @@ def _self_electing(vitals: Vitals) -> Iterator[Finding]:
         if partition.leader is not None and waiting_leader(partition) is not None
     )
     now = f"; {counted(len(waiting), 'partition')} will change leader so" if waiting else ""
-    yield Finding(
-        "KR657",
-        Severity.NOTE,
+    what = (
         f"{AUTO_REBALANCE} is on for {labelled('broker', on)}: every leader.imbalance.check.interval.seconds (300) "
-        f"the controller elects the preferred leaders, before a plan's own batches do, and undoes any other{now}",
-        f"set {AUTO_REBALANCE}=false on brokers and controllers to keep elections in a plan's batches",
-        brokers=on,
-        partitions=waiting,
+        f"the controller elects the preferred leaders, before a plan's own batches do, and undoes any other{now}"
     )
+    advice = f"set {AUTO_REBALANCE}=false on brokers and controllers to keep elections in a plan's batches"
+    yield Finding("KR657", Severity.NOTE, what, advice, brokers=on, partitions=waiting)
 
 
 def _quorum(quorum: Quorum | None, cluster: Cluster) -> Iterator[Finding]:
@@ -153,23 +127,15 @@ def _quorum(quorum: Quorum | None, cluster: Cluster) -> Iterator[Finding]:
         voters = ", ".join(str(one.id) for one in quorum.voters)
         spare = (len(quorum.voters) - 1) // 2 - len(late)
         left = f"{counted(spare, 'controller')} more may fail" if spare > 0 else "none more may fail"
-        yield Finding(
-            "KR637",
-            Severity.WARNING,
-            f"{labelled('controller', ids)} of the quorum {voters} not following it: {_behind(late)}",
-            f"start it, or see to its disk and network; until then {left} before nothing can be changed any more",
-            brokers=tuple(ids),
-        )
+        what = f"{labelled('controller', ids)} of the quorum {voters} not following it: {_behind(late)}"
+        advice = f"start it, or see to its disk and network; until then {left} before nothing can be changed any more"
+        yield Finding("KR637", Severity.WARNING, what, advice, brokers=tuple(ids))
     slow = [one for one in quorum.observers if _is_late(one) and cluster.is_alive(one.id)]
     if slow:
         ids = [one.id for one in slow]
-        yield Finding(
-            "KR638",
-            Severity.WARNING,
-            f"{labelled('broker', ids)} not up to date with the cluster's metadata: {_behind(slow)}",
-            "see to its disk and network; what it tells of topics and leaders is old until then",
-            brokers=tuple(ids),
-        )
+        what = f"{labelled('broker', ids)} not up to date with the cluster's metadata: {_behind(slow)}"
+        advice = "see to its disk and network; what it tells of topics and leaders is old until then"
+        yield Finding("KR638", Severity.WARNING, what, advice, brokers=tuple(ids))
 
 
 def _is_late(one: QuorumMember) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.diff.doctor import brokers, layout, partitions, rights, runs
+from reconciler.diff.doctor import brokers, partitions, rights, runs
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Finding, KnownRun
 from reconciler.model.in_sync import blocking_partitions, brokers_min_isr
@@ -40,8 +40,7 @@ def diagnose(
         *_of_features(vitals.features),
         *rights.findings(needed or ()),
         *brokers.findings(vitals),
-        *partitions.findings(vitals),
-        *layout.findings(cluster, blocking),
+        *partitions.findings(vitals, blocking),
         *runs.findings(vitals, known),
         *runs.of_throttles(throttles, is_moving=is_moving),
     ]
@@ -73,12 +72,9 @@ def _order(finding: Finding) -> tuple[object, ...]:
 def _another_cluster(vitals: Vitals, desired: Desired | None) -> Iterator[Finding]:
     wanted = desired.cluster.cluster_id if desired is not None else None
     if desired is not None and wanted is not None and wanted != vitals.cluster.cluster_id:
-        yield Finding(
-            "KR636",
-            Severity.ERROR,
-            f"{desired.cluster.name} declares clusterId {wanted}, but {vitals.cluster.cluster_id} answers",
-            "reach the right cluster, or correct clusterId: plan and apply refuse this one",
-        )
+        what = f"{desired.cluster.name} declares clusterId {wanted}, but {vitals.cluster.cluster_id} answers"
+        advice = "reach the right cluster, or correct clusterId: plan and apply refuse this one"
+        yield Finding("KR636", Severity.ERROR, what, advice)
 
 
 def _of_features(features: Features | None) -> Iterator[Finding]:
@@ -86,17 +82,11 @@ def _of_features(features: Features | None) -> Iterator[Finding]:
     if features is None:
         return
     if not features.has_factor_guard:
-        yield Finding(
-            "KR634",
-            Severity.NOTE,
-            "these brokers cannot forbid that a move changes a replication factor (KIP-860, from Kafka 4.1 on)",
-            "nothing: apply compares each partition itself before it moves it",
-        )
+        what = "these brokers cannot forbid that a move changes a replication factor (KIP-860, from Kafka 4.1 on)"
+        advice = "nothing: apply compares each partition itself before it moves it"
+        yield Finding("KR634", Severity.NOTE, what, advice)
     finalized, supported = features.finalized.get(METADATA_VERSION), features.supported.get(METADATA_VERSION)
     if finalized is not None and supported is not None and finalized < supported:
-        yield Finding(
-            "KR635",
-            Severity.NOTE,
-            f"{METADATA_VERSION} is {finalized}, the brokers support {supported}: an upgrade was not finished",
-            "kafka-features upgrade, once every broker runs the new release and you will not go back",
-        )
+        what = f"{METADATA_VERSION} is {finalized}, the brokers support {supported}: an upgrade was not finished"
+        advice = "kafka-features upgrade, once every broker runs the new release and you will not go back"
+        yield Finding("KR635", Severity.NOTE, what, advice)

@@ -1,12 +1,12 @@
-"""Finds partitions without a leader, short of replicas in sync, and replicas on disk that nobody assigned."""
+"""Finds partitions without a leader, short of replicas in sync, or badly placed, and replicas that nobody assigned."""
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from reconciler.model.cluster import UNCLEAN_ELECTION, Cluster, Partition
 from reconciler.model.diagnosis import Finding
-from reconciler.model.in_sync import brokers_min_isr, needed_in_sync
+from reconciler.model.in_sync import brokers_min_isr, needed_in_sync, waiting_leader
 from reconciler.model.problem import Severity
 from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.starting import heirs
@@ -15,15 +15,26 @@ from reconciler.model.vitals import Vitals
 from reconciler.model.words import counted, few, labelled
 
 Place = tuple[TopicPartition, int]
+TOO_UNEVEN = 1.1
+"""A rack with more replicas than this times another's is told, once each has `ENOUGH` of them on average."""
+ENOUGH = 30
 
 
-def findings(vitals: Vitals) -> Iterator[Finding]:
-    """Yield what is wrong with partitions; many for one reason are one finding."""
+def findings(vitals: Vitals, blocking: Mapping[int, tuple[TopicPartition, ...]]) -> Iterator[Finding]:
+    """Yield what is wrong with partitions, many for one reason as one finding; `blocking`: which brokers may not stop.
+
+    Where nothing is down it is what one failure would take, and who leads.
+    """
     yield from _offline(vitals)
     yield from _under_min_isr(vitals)
     yield from _lagging(vitals)
     yield from _strays(vitals)
     yield from _future(vitals)
+    yield from _single(vitals.cluster)
+    yield from _unspread(vitals.cluster)
+    yield from _uneven_racks(vitals.cluster)
+    yield from _led_by_another(vitals.cluster)
+    yield from _unsafe(vitals.cluster, blocking)
 
 
 def _offline(vitals: Vitals) -> Iterator[Finding]:
@@ -35,13 +46,9 @@ def _offline(vitals: Vitals) -> Iterator[Finding]:
             override = cluster.topics[key.topic].configs.get(UNCLEAN_ELECTION)
             alike[_orphans(partition, is_unclean=is_unclean if override is None else override == "true")].append(key)
     for orphans, keys in sorted(alike.items()):
+        what = f"{counted(len(keys), 'partition')} offline, without a leader: {few(keys)}"
         yield Finding(
-            "KR640",
-            Severity.ERROR,
-            f"{counted(len(keys), 'partition')} offline, without a leader: {few(keys)}",
-            _next(orphans, cluster),
-            brokers=orphans.brokers,
-            partitions=tuple(keys),
+            "KR640", Severity.ERROR, what, _next(orphans, cluster), brokers=orphans.brokers, partitions=tuple(keys)
         )
 
 
@@ -96,14 +103,9 @@ def _under_min_isr(vitals: Vitals) -> Iterator[Finding]:
                 by_missing[_missing(partition)].append(TopicPartition(name, partition.partition))
     for missing, keys in sorted(by_missing.items()):
         because = f"{labelled('broker', missing)} not in sync" if missing else "too few replicas"
-        yield Finding(
-            "KR641",
-            Severity.ERROR,
-            f"{counted(len(keys), 'partition')} under min ISR ({because}), closed to acks=all: {few(keys)}",
-            f"get {labelled('broker', missing)} in sync again" if missing else "raise replicationFactor",
-            brokers=missing,
-            partitions=tuple(keys),
-        )
+        what = f"{counted(len(keys), 'partition')} under min ISR ({because}), closed to acks=all: {few(keys)}"
+        advice = f"get {labelled('broker', missing)} in sync again" if missing else "raise replicationFactor"
+        yield Finding("KR641", Severity.ERROR, what, advice, brokers=missing, partitions=tuple(keys))
 
 
 def _missing(partition: Partition) -> tuple[int, ...]:
@@ -146,13 +148,11 @@ def _bytes_behind(
     partition = cluster.partition(key)
     if partition is None or partition.leader is None:
         return None
-    sizes = [_size(key, partition, one, on_disk) for one in (partition.leader, broker)]
-    return None if sizes[0] is None else max(0, sizes[0] - (sizes[1] or 0))
-
-
-def _size(key: TopicPartition, partition: Partition, broker: int, on_disk: Mapping[Place, ReplicaOnDisk]) -> int | None:
-    told = on_disk.get((key, broker))
-    return told.size_bytes if told is not None else partition.size_on(broker)
+    leaders, own = (
+        on_disk[key, one].size_bytes if (key, one) in on_disk else partition.size_on(one)
+        for one in (partition.leader, broker)
+    )
+    return None if leaders is None else max(0, leaders - (own or 0))
 
 
 def _sum(amounts: Sequence[int | None]) -> int | None:
@@ -197,3 +197,82 @@ def _future(vitals: Vitals) -> Iterator[Finding]:
             partitions=tuple(one.topic_partition for one in moving),
             records_behind=_sum([one.offset_lag for one in moving]),
         )
+
+
+def _single(cluster: Cluster) -> Iterator[Finding]:
+    keys = tuple(key for key, partition in cluster.partitions() if len(partition.target_replicas) == 1)
+    if keys and len(cluster.brokers) > 1:
+        names = _topics(keys)
+        what = (
+            f"{counted(len(names), 'topic')} with one replica alone: {few(names)}; it is offline while its broker is "
+            "down, and lost with its disk"
+        )
+        advice = "declare replicationFactor 3, and plan"
+        yield Finding("KR643", Severity.WARNING, what, advice, topics=names, partitions=keys)
+
+
+def _unspread(cluster: Cluster) -> Iterator[Finding]:
+    racks = {broker.id: broker.rack for broker in cluster.brokers.values() if broker.rack is not None}
+    most = len(set(racks.values()))
+    keys = tuple(
+        key
+        for key, partition in cluster.partitions()
+        if racks.keys() >= {*(target := partition.target_replicas)}
+        and len({racks[broker] for broker in target}) < min(len(target), most)
+    )
+    if keys:
+        names = _topics(keys)
+        what = (
+            f"{counted(len(names), 'topic')} not spread over racks: {counted(len(keys), 'partition')} in fewer of the "
+            f"{most} racks than could be: {few(keys)}"
+        )
+        advice = "declare placement.racks.spread, and plan"
+        yield Finding("KR644", Severity.WARNING, what, advice, topics=names, partitions=keys)
+
+
+def _uneven_racks(cluster: Cluster) -> Iterator[Finding]:
+    racks = {broker.id: broker.rack for broker in cluster.brokers.values() if broker.rack is not None}
+    brokers = Counter(racks.values())
+    holders = (broker for _, partition in cluster.partitions() for broker in partition.target_replicas)
+    replicas = Counter(racks[broker] for broker in holders if broker in racks)
+    if len(brokers) <= 1:
+        return
+    held = [replicas[rack] for rack in brokers]
+    is_uneven = max(held) > TOO_UNEVEN * min(held) and sum(held) >= ENOUGH * len(held)
+    if is_uneven or len(set(brokers.values())) > 1:
+        told = (
+            f"{rack} {counted(brokers[rack], 'broker')}, {counted(replicas[rack], 'replica')}"
+            for rack in sorted(brokers)
+        )
+        what = f"racks are uneven: {'; '.join(told)}"
+        advice = (
+            "add brokers to a small rack: spread partitions give each rack as many replicas, which its brokers share"
+        )
+        yield Finding("KR658", Severity.NOTE, what, advice)
+
+
+def _led_by_another(cluster: Cluster) -> Iterator[Finding]:
+    led = ((key, one) for key, one in cluster.partitions() if one.leader is not None and not one.is_reassigning)
+    waiting = (key for key, one in led if waiting_leader(one) is not None)
+    keys = tuple(key for key in waiting if not cluster.topics[key.topic].is_internal)
+    if keys:
+        what = f"{counted(len(keys), 'partition')} not led by the preferred leader, which is in sync: {few(keys)}"
+        advice = "plan: it elects preferred leaders in declared topics, unless elections is off"
+        yield Finding("KR645", Severity.WARNING, what, advice, topics=_topics(keys), partitions=keys)
+
+
+def _unsafe(cluster: Cluster, blocking: Mapping[int, tuple[TopicPartition, ...]]) -> Iterator[Finding]:
+    """Name brokers that live and may not stop; the partitions of each are `blocking`, those told here are of all."""
+    alive = tuple(broker for broker in blocking if cluster.is_alive(broker))
+    if alive:
+        keys = tuple(sorted({key for broker in alive for key in blocking[broker]}))
+        what = (
+            f"{labelled('broker', alive)} not safe to stop: {counted(len(keys), 'partition')} would go under min ISR, "
+            f"or offline: {few(keys)}"
+        )
+        advice = "before a restart get replicas in sync, raise replicationFactor, or lower min.insync.replicas"
+        yield Finding("KR659", Severity.WARNING, what, advice, brokers=alive, topics=_topics(keys), partitions=keys)
+
+
+def _topics(keys: Iterable[TopicPartition]) -> tuple[str, ...]:
+    return tuple(sorted({key.topic for key in keys}))

@@ -1,6 +1,6 @@
 """Finds rights that this user lacks, one by one, and what cannot be done without each."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from reconciler.model.desired import Desired
@@ -73,24 +73,13 @@ def _is_needed(need: _Need, rights: Rights, desired: Desired | None) -> bool:
 
 
 def _needed(need: _Need, rights: Rights) -> NeededRight:
-    match need.resource:
-        case "cluster":
-            return _right(need, is_granted=need.operation in rights.cluster)
-        case "group":
-            return _right(need, [name for name, held in rights.groups.items() if need.operation not in held])
-    asked = {name: held for name, held in rights.topics.items() if need.only_topic in {None, name}}
-    without = [name for name, held in asked.items() if need.operation not in held]
-    return _right(need, [*without, *(rights.hidden if need.operation == "Describe" else ())])
-
-
-def _right(need: _Need, lacking: Collection[str] = (), *, is_granted: bool = True) -> NeededRight:
+    asked = {CLUSTER: {}, GROUP: rights.groups, TOPIC: rights.topics}[need.resource]
+    without = [name for name, held in asked.items() if need.operation not in held and need.only_topic in {None, name}]
+    if need.resource == TOPIC and need.operation == "Describe":
+        without += rights.hidden
+    is_granted = need.operation in rights.cluster if need.resource == CLUSTER else not without
     return NeededRight(
-        need.operation,
-        need.resource,
-        need.verbs,
-        need.purpose,
-        is_granted=is_granted and not lacking,
-        lacking=tuple(sorted(lacking)),
+        need.operation, need.resource, need.verbs, need.purpose, is_granted=is_granted, lacking=tuple(sorted(without))
     )
 
 

@@ -18,7 +18,9 @@ Flights = Mapping[TopicPartition, tuple[int, ...]]
 def findings(vitals: Vitals, known: Sequence[KnownRun]) -> Iterator[Finding]:
     """Yield what is in flight and wrong, or not ours; `known` are the runs known here, the latest first."""
     flights = {key: one.target_replicas for key, one in vitals.cluster.partitions() if one.is_reassigning}
-    owners = {key: _owner(key, target, known) for key, target in flights.items()}
+    owners = {
+        key: next((run for run in known if target in run.targets.get(key, ())), None) for key, target in flights.items()
+    }
     if vitals.locked_by is not None:
         text = f"the cluster is locked by {vitals.locked_by}: a run is going on"
         yield Finding("KR663", Severity.NOTE, text, "reconciler status --watch follows it")
@@ -32,20 +34,12 @@ def findings(vitals: Vitals, known: Sequence[KnownRun]) -> Iterator[Finding]:
             yield _unrestored(run)
 
 
-def _owner(key: TopicPartition, target: tuple[int, ...], known: Sequence[KnownRun]) -> KnownRun | None:
-    return next((run for run in known if target in run.targets.get(key, ())), None)
-
-
 def _foreign(flights: Flights) -> Iterator[Finding]:
     if flights:
         told = [f"{key} to {list(target)}" for key, target in sorted(flights.items())]
-        yield Finding(
-            "KR660",
-            Severity.WARNING,
-            f"{counted(len(flights), 'reassignment')} in flight that no plan known here asked for: {few(told)}",
-            "let it end, or see who started it: apply never touches it, and refuses a plan that moves the same",
-            partitions=tuple(sorted(flights)),
-        )
+        what = f"{counted(len(flights), 'reassignment')} in flight that no plan known here asked for: {few(told)}"
+        advice = "let it end, or see who started it: apply never touches it, and refuses a plan that moves the same"
+        yield Finding("KR660", Severity.WARNING, what, advice, partitions=tuple(sorted(flights)))
 
 
 def _endless(vitals: Vitals, flights: Flights) -> Iterator[Finding]:
@@ -55,39 +49,28 @@ def _endless(vitals: Vitals, flights: Flights) -> Iterator[Finding]:
             if not vitals.cluster.is_alive(broker):
                 waiting.setdefault(broker, []).append(key)
     for broker, keys in sorted(waiting.items()):
-        yield Finding(
-            "KR661",
-            Severity.ERROR,
-            f"{counted(len(keys), 'reassignment')} cannot end: broker {broker} is not alive: {few(keys)}",
-            "start the broker, or take them back: reconciler cancel, or kafka-reassign-partitions --cancel",
-            brokers=(broker,),
-            partitions=tuple(keys),
-        )
+        what = f"{counted(len(keys), 'reassignment')} cannot end: broker {broker} is not alive: {few(keys)}"
+        advice = "start the broker, or take them back: reconciler cancel, or kafka-reassign-partitions --cancel"
+        yield Finding("KR661", Severity.ERROR, what, advice, brokers=(broker,), partitions=tuple(keys))
 
 
 def _left_by(run: KnownRun, ours: tuple[TopicPartition, ...]) -> Finding:
     moving = f"; {counted(len(ours), 'move')} in flight: {few(ours)}" if ours else ""
     by = f", started by {run.by}" if run.by else ""
     open_since = f"has not told its end (it began {run.began}{by})"
-    what = open_since if run.is_open else "has ended, but not all of its moves"
-    return Finding(
-        "KR662",
-        Severity.WARNING,
-        f"the run of plan {run.plan_id} {what}: it crashed, or goes on elsewhere{moving}",
-        "if it does not go on: apply the plan again to finish it, or reconciler cancel to take it back",
-        partitions=ours,
-    )
+    state = open_since if run.is_open else "has ended, but not all of its moves"
+    what = f"the run of plan {run.plan_id} {state}: it crashed, or goes on elsewhere{moving}"
+    advice = "if it does not go on: apply the plan again to finish it, or reconciler cancel to take it back"
+    return Finding("KR662", Severity.WARNING, what, advice, partitions=ours)
 
 
 def _unrestored(run: KnownRun) -> Finding:
-    return Finding(
-        "KR673",
-        Severity.WARNING,
+    what = (
         f"{labelled('broker', run.unrestored)} may keep a throttle rate of the run of plan {run.plan_id}, and cannot "
-        "be asked",
-        "start it; then status, the next apply, or doctor --fix throttles takes the rate off",
-        brokers=run.unrestored,
+        "be asked"
     )
+    advice = "start it; then status, the next apply, or doctor --fix throttles takes the rate off"
+    return Finding("KR673", Severity.WARNING, what, advice, brokers=run.unrestored)
 
 
 def found_throttles(vitals: Vitals, known: Sequence[KnownRun]) -> tuple[FoundThrottle, ...]:
@@ -97,21 +80,14 @@ def found_throttles(vitals: Vitals, known: Sequence[KnownRun]) -> tuple[FoundThr
     dirs, and the rate of theirs harms nothing.
     """
     cluster = vitals.cluster
-    of_brokers = [
-        _found(broker.id, key, broker.configs[key], known, vitals)
-        for broker in cluster.brokers.values()
-        for key in BROKER_LEASES
-        if key in broker.configs
+    owners: list[tuple[int | str, Sequence[str], Mapping[str, str]]] = [
+        *((broker.id, BROKER_LEASES, broker.configs) for broker in cluster.brokers.values()),
+        *((topic.name, TOPIC_THROTTLES, topic.configs) for topic in cluster.topics.values()),
     ]
+    set_there = ((owner, key, configs[key]) for owner, keys, configs in owners for key in keys if key in configs)
+    found = [_found(*each, known, vitals) for each in set_there]
     ours_alone = {CORDONED_LOG_DIRS, ALTER_LOG_DIRS_RATE}
-    of_brokers = [one for one in of_brokers if one.key not in ours_alone or one.whose is not Whose.OTHER]
-    of_topics = [
-        _found(topic.name, key, topic.configs[key], known, vitals)
-        for topic in cluster.topics.values()
-        for key in TOPIC_THROTTLES
-        if key in topic.configs
-    ]
-    return (*of_brokers, *of_topics)
+    return tuple(one for one in found if one.key not in ours_alone or one.whose is not Whose.OTHER)
 
 
 def _found(owner: int | str, key: str, value: str, known: Sequence[KnownRun], vitals: Vitals) -> FoundThrottle:
@@ -127,15 +103,13 @@ def of_throttles(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iter
     """Yield what is left over, of ours and of others; `is_moving`: some reassignment is in flight, and may need it."""
     for plan_id in sorted({one.plan_id for one in throttles if one.whose is Whose.LEFTOVER and one.plan_id}):
         left = [one for one in throttles if one.whose is Whose.LEFTOVER and one.plan_id == plan_id]
-        yield _about(
-            left,
-            "KR670",
-            Severity.WARNING,
-            f"{counted(len(left), 'throttle')} left by the run of plan {plan_id}: {few(_names(left))}; {_harm(left)}",
+        what = f"{counted(len(left), 'throttle')} left by the run of plan {plan_id}: {few(_names(left))}; {_harm(left)}"
+        advice = (
             "apply its plan again, or reconciler cancel: both take them off"
             if is_moving
-            else "reconciler doctor --fix throttles",
+            else "reconciler doctor --fix throttles"
         )
+        yield _about(left, "KR670", Severity.WARNING, what, advice)
     others = [one for one in throttles if one.whose is Whose.OTHER and not is_moving]
     lists = [one for one in others if isinstance(one.owner, str) and one.value]
     rates = [one for one in others if isinstance(one.owner, int)]
@@ -150,14 +124,12 @@ def of_throttles(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iter
             "doctor never touches it",
         )
     if rates:
-        yield _about(
-            rates,
-            "KR672",
-            Severity.NOTE,
+        what = (
             f"{counted(len(rates), 'throttle rate')} that no run known here set, while nothing moves: "
-            f"{few(_names(rates))}; a rate alone holds nothing back",
-            "leave it if it is wanted for the next move; doctor never touches it",
+            f"{few(_names(rates))}; a rate alone holds nothing back"
         )
+        advice = "leave it if it is wanted for the next move; doctor never touches it"
+        yield _about(rates, "KR672", Severity.NOTE, what, advice)
 
 
 def _about(throttles: Sequence[FoundThrottle], code: str, severity: Severity, message: str, following: str) -> Finding:

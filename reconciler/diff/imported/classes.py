@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from re import sub
 
 from reconciler.model.desired import DesiredTopic, Placement, Spread
@@ -37,15 +38,10 @@ def with_classes(adopted: Adopted) -> Adopted:
     """
     groups = [group for rules, topics in _by_rules(adopted.topics) for group in _groups(rules, topics)]
     groups.sort(key=lambda group: (-len(group.names), group.configs, group.names))
-    names = _named(groups)
-    return replace(
-        adopted,
-        classes=tuple(
-            FoundClass(name, *group.rules, dict(group.configs), len(group.names))
-            for name, group in zip(names, groups, strict=True)
-        ),
-        class_of={topic: name for name, group in zip(names, groups, strict=True) for topic in group.names},
-    )
+    named = [*zip(_named(groups), groups, strict=True)]
+    classes = (FoundClass(name, *group.rules, dict(group.configs), len(group.names)) for name, group in named)
+    class_of = {topic: name for name, group in named for topic in group.names}
+    return replace(adopted, classes=tuple(classes), class_of=class_of)
 
 
 def _by_rules(topics: Mapping[str, DesiredTopic]) -> Iterable[tuple[Rules, Sequence[DesiredTopic]]]:
@@ -59,11 +55,9 @@ def _by_rules(topics: Mapping[str, DesiredTopic]) -> Iterable[tuple[Rules, Seque
 def _groups(rules: Rules, topics: Sequence[DesiredTopic]) -> Iterable[_Group]:
     """Return classes of topics with the same rules: equal configs first, then whatever all the others share."""
     configs_of = {topic.name: _configs(topic) for topic in topics}
-    count = Counter(configs_of.values())
     fewest = max(FEWEST, -(-len(topics) // SHARE))
-    frequent = sorted(
-        (configs for configs, each in count.items() if each >= fewest), key=lambda each: (-len(each), each)
-    )
+    frequent = [configs for configs, many in Counter(configs_of.values()).items() if many >= fewest]
+    frequent.sort(key=lambda each: (-len(each), each))
     members: dict[Configs, list[str]] = defaultdict(list)
     rest = []
     for name, configs in sorted(configs_of.items()):
@@ -90,13 +84,9 @@ def _named(groups: Sequence[_Group]) -> Sequence[str]:
     """Return a name for each: the largest is the standard, the others are called by what they differ in."""
     names: list[str] = []
     for group in groups:
-        name = "-".join(_parts(group, groups[0])[:_MOST_PARTS]) if names else STANDARD
-        number = 1
-        unique = name or STANDARD
-        while unique in names:
-            number += 1
-            unique = f"{name or STANDARD}-{number}"
-        names.append(unique)
+        name = ("-".join(_parts(group, groups[0])[:_MOST_PARTS]) if names else "") or STANDARD
+        unique = chain([name], (f"{name}-{number}" for number in count(2)))
+        names.append(next(each for each in unique if each not in names))
     return names
 
 

@@ -96,13 +96,8 @@ def _tool(part: Part) -> str | None:
     if api.startswith((jikkou.API, jikkou.CORE_API)):
         return JIKKOU
     is_topicctl = "meta" in part.entries and "spec" in part.entries and "kind" not in part.entries
-    return TOPICCTL if is_topicctl and not _is_topicctl_cluster(part) else None
-
-
-def _is_topicctl_cluster(part: Part) -> bool:
-    """Whether it is topicctl's cluster file, which stands beside its topics."""
-    spec = part.entries["spec"]
-    return isinstance(spec, YamlMap) and "bootstrapAddrs" in spec
+    # Its cluster file stands beside its topics.
+    return TOPICCTL if is_topicctl and "bootstrapAddrs" not in part.entries.part("spec") else None
 
 
 def _hint(part: Part) -> str:

@@ -6,9 +6,7 @@ from reconciler.model.desired import DesiredTopic, Placement, Spread
 
 RETENTION = "retention.ms"
 _META = frozenset({"name", "cluster", "region", "environment", "description", "labels", "consumers"})
-_SPEC = frozenset(
-    {"partitions", "replicationFactor", "retentionMinutes", "settings", "placement", "migration"}
-)  # fmt: skip
+_SPEC = frozenset({"partitions", "replicationFactor", "retentionMinutes", "settings", "placement", "migration"})
 _KINDS = frozenset({"any", "balanced-leaders", "in-rack", "cross-rack", "static", "static-in-rack"})
 
 

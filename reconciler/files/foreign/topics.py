@@ -9,7 +9,7 @@ from reconciler.files.semantics import LONGEST_NAME, MIN_ISR
 from reconciler.files.strict_yaml import YamlFloat, YamlList, YamlMap
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.desired import DesiredTopic
-from reconciler.model.problem import Location, Problem, Severity
+from reconciler.model.problem import Location, Problem, warning
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 
 WRONG, UNMAPPED, SKIPPED = "KR191", "KR192", "KR193"
@@ -55,7 +55,7 @@ class Part:
     def warn(self, key: str, message: str, code: str = UNMAPPED) -> None:
         """Tell what has no counterpart here."""
         named = f"{self._named(key)} " if key else ""
-        self.reading.warnings.append(Problem(code, named + message, self.at(key), Severity.WARNING))
+        self.reading.warnings.append(warning(code, named + message, self.at(key)))
 
     def part(self, key: str) -> "Part":
         """Return a mapping below; an empty one where it is not there, or is none."""
@@ -126,9 +126,8 @@ class Part:
             elif isinstance(value, YamlMap):
                 below.wrong(name, "must be a plain value, or a list of them")
             elif not is_writable(name, text := _config_text(value)):
-                below.wrong(
-                    name, "has a value that Kafka would not take: write a plain number, or a text without a unit"
-                )
+                message = "has a value that Kafka would not take: write a plain number, or a text without a unit"
+                below.wrong(name, message)
             else:
                 found[name] = text
                 if name not in TOPIC_CONFIGS:
@@ -152,7 +151,7 @@ def keep(reading: Reading, topic: DesiredTopic, part: Part, cluster: str | None,
         message = f"{ascii(name)[:60]} cannot be a topic's name: Kafka wants 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ -"
     elif name.startswith("__"):
         message = f"topic {name} is internal to Kafka and is left out: nobody creates or deletes it"
-        reading.warnings.append(Problem(SKIPPED, message, at, Severity.WARNING))
+        reading.warnings.append(warning(SKIPPED, message, at))
         return
     elif wanted is not None and not (
         wanted.isascii() and wanted.isdigit() and 0 < int(wanted) <= (factor or MAX_FACTOR)

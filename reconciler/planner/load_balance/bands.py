@@ -13,20 +13,8 @@ from types import MappingProxyType
 import numpy as np
 
 from reconciler.model.columns import Bools, Ints, alike
-from reconciler.model.desired import Balance, BalanceTarget, Even, Within
-from reconciler.planner.load_balance.task import (
-    CAPACITY_OF,
-    COUNTS,
-    DISK,
-    LEADER_IN,
-    LEADERS,
-    MEASURES,
-    NETWORK_IN,
-    NETWORK_OUT,
-    REPLICAS,
-    TOPICS,
-    LoadTask,
-)
+from reconciler.model.desired import Balance, Even, Within
+from reconciler.planner.load_balance.task import CAPACITY_OF, COUNTS, MEASURES, REPLICAS, TOPICS, LoadTask
 from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, evened_by_class
 from reconciler.planner.rows import Floats, Rows
 
@@ -64,20 +52,13 @@ class Bands:
         low, high = self.low[:, brokers], self.high[:, brokers]
         return replace(self, low=low, high=high, share=self.share[:, brokers], cap=cap)
 
-    def margins(self, part: int) -> tuple[Ints, Ints]:
-        """Return one such part of each band's width, at its low and at its high end; a cap alone has no low end."""
-        margin = (self.high - self.low) // part
-        return (margin if self.cap is None else np.where(self.low > 0, margin, 0)), margin
-
     def narrowed(self, part: int) -> "Bands":
         """Return the bands of loads narrower by one such part of their width at each end; counts stay as they are."""
-        below, above = self.margins(part)
-        below[list(self.counts)], above[list(self.counts)] = 0, 0
-        return replace(self, low=self.low + below, high=self.high - above)
-
-    def as_wide_as(self, loads: Ints) -> "Bands":
-        """Return the bands, wider where these loads [measures, brokers] are outside."""
-        return replace(self, low=np.minimum(self.low, loads), high=np.maximum(self.high, loads))
+        margin = (self.high - self.low) // part
+        margin[list(self.counts)] = 0
+        # A cap alone has no low end.
+        below = margin if self.cap is None else np.where(self.low > 0, margin, 0)
+        return replace(self, low=self.low + below, high=self.high - margin)
 
     def excess(self, loads: Ints) -> Ints:
         """Return [measures, brokers] by how much loads are above (positive) or below (negative) what is asked for."""
@@ -146,16 +127,8 @@ def bands_of(task: LoadTask, balance: Balance, caps: Caps = NO_CAPS) -> Bands:
     capacity = np.array([task.eligible.capacity[word] for word in CAPACITY_OF])
     low, high = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     asked = np.zeros(len(MEASURES), dtype=np.bool_)
-    targets: dict[int, BalanceTarget] = {
-        REPLICAS: balance.replicas,
-        LEADERS: balance.leaders,
-        DISK: balance.disk,
-        NETWORK_IN: balance.network_in,
-        NETWORK_OUT: balance.network_out,
-        LEADER_IN: balance.leader_in,
-    }
-    for measure, target in targets.items():
-        amount = int(total[measure])
+    for measure, word in enumerate(MEASURES):
+        target, amount = balance.targets[word], int(total[measure])
         high[measure] = amount
         asked[measure] = isinstance(target, Within | Even)
         if isinstance(target, Within):
@@ -242,14 +215,8 @@ def _like_peers(task: LoadTask, counts: Ints) -> tuple[Ints, Ints]:
 def _even_counts(task: LoadTask, targets: CountTargets) -> Ints:
     """Return [brokers] the replica counts with the least sum of count^2 / capacity that the rules allow."""
     first, of_row = alike([task.need, *task.low.T, *task.high.T, *task.allowed.T.astype(np.int64)])
-    allowed = task.allowed[first]
-    rules = Rows(
-        need=task.need[first],
-        allowed=allowed,
-        low=task.low[first],
-        high=np.minimum(task.high[first], task.by_rack(allowed)),
-        rack=task.eligible.rack,
-        topic=np.zeros_like(first),
+    rules = Rows.within(
+        task.need[first], task.allowed[first], task.low[first], task.high[first], rack=task.eligible.rack
     )
     most = None if task.eligible.most is None else np.maximum(task.eligible.most - targets.base, 0)
     standing = evened_by_class(rules, np.bincount(of_row), targets, most)

@@ -7,18 +7,18 @@ Under caps, and where brokers weigh differently, the best is found by an integer
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from math import comb
 
 import numpy as np
 from ortools.sat.python import cp_model
 
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import Ints
 from reconciler.planner.integer import FOUND, solved
 from reconciler.planner.load_balance.bands import NO_CAP, Bands
 from reconciler.planner.load_balance.column_generation import Goal
 from reconciler.planner.load_balance.exchanges import Placement
+from reconciler.planner.load_balance.pricing import Picked
 from reconciler.planner.load_balance.task import LAST, LoadTask
 
 ROWS, SETS, WIDTH = 40, 60, 30_000
@@ -28,15 +28,6 @@ STEPS = 1.0
 """What the solver of the integer program may spend on one objective, in its own unit: about a second."""
 PRECISION = 1e14
 """A fair share outside is so much of the objective's unit: in 64 bits there is room for some thousand shares."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Ways:
-    """The legal sets of one row: `members` [ways, brokers], `leader` and what each costs [ways]."""
-
-    members: Bools
-    leader: Ints
-    cost: Ints
 
 
 def within_bands(task: LoadTask, bands: Bands, goal: Goal) -> Placement | None:
@@ -68,8 +59,9 @@ def closest(end: Placement, bands: Bands, goal: Goal) -> Placement:
     task, ways = end.task, _all_ways(end.task, goal)
     if ways is None:
         return end
-    program = _Program(task, bands, ways)
-    chosen = program.solved({row: _way_of(end, row, own) for row, own in ways.items()})
+    # The way that has these members is known; the first where none has.
+    known = {row: int((own.members == end.members[row]).all(axis=1).argmax()) for row, own in ways.items()}
+    chosen = _Program(task, bands, ways).solved(known)
     if chosen is None:
         return end
     found = Placement(task, end.members, end.leader)
@@ -78,15 +70,10 @@ def closest(end: Placement, bands: Bands, goal: Goal) -> Placement:
     return found if bands.distance(found.loads) <= bands.distance(end.loads) else end
 
 
-def _way_of(end: Placement, row: int, ways: _Ways) -> int:
-    """Return which of the ways has these members, 0 where none has."""
-    return int((ways.members == end.members[row]).all(axis=1).argmax())
-
-
 class _Program:
     """The integer program: one way is taken of each row; objectives are minimised one after another."""
 
-    def __init__(self, task: LoadTask, bands: Bands, ways: Mapping[int, _Ways]) -> None:
+    def __init__(self, task: LoadTask, bands: Bands, ways: Mapping[int, Picked]) -> None:
         self._model = cp_model.CpModel()
         self._taken = {row: [self._model.new_bool_var("") for _ in each.leader] for row, each in ways.items()}
         for each in self._taken.values():
@@ -139,7 +126,7 @@ class _Program:
         return found
 
 
-def _chosen(task: LoadTask, bands: Bands, order: list[tuple[int, _Ways]], asked: Ints) -> list[tuple[int, int]] | None:
+def _chosen(task: LoadTask, bands: Bands, order: list[tuple[int, Picked]], asked: Ints) -> list[tuple[int, int]] | None:
     """Return the way taken of each row; None where no placement is left."""
     low, high = bands.low[asked], bands.high[asked]
     loads, cost = task.base[asked][None], np.zeros(1, dtype=np.int64)
@@ -167,7 +154,7 @@ def _chosen(task: LoadTask, bands: Bands, order: list[tuple[int, _Ways]], asked:
     return found
 
 
-def _all_ways(task: LoadTask, goal: Goal) -> Mapping[int, _Ways] | None:
+def _all_ways(task: LoadTask, goal: Goal) -> Mapping[int, Picked] | None:
     """Return the legal sets of each row; None where there are too many to try, or a row has none."""
     most = max((comb(task.brokers, int(need)) for need in task.need), default=0)
     if len(task.need) > ROWS or most > SETS:
@@ -176,7 +163,7 @@ def _all_ways(task: LoadTask, goal: Goal) -> Mapping[int, _Ways] | None:
     return ways if all(len(found.leader) for found in ways.values()) else None
 
 
-def _ways(task: LoadTask, goal: Goal, row: int) -> _Ways:
+def _ways(task: LoadTask, goal: Goal, row: int) -> Picked:
     """Return the legal sets of that row, each led by the present leader where it may be."""
     columns = np.array([*combinations(range(task.brokers), int(task.need[row]))], dtype=np.int64)
     members = np.zeros((len(columns), task.brokers), dtype=np.bool_)
@@ -191,4 +178,4 @@ def _ways(task: LoadTask, goal: Goal, row: int) -> _Ways:
     if present >= 0:
         leader[able[:, present]] = present
     copies = (members & ~task.held[row] & ~task.is_new[row]).sum(axis=1)
-    return _Ways(members, leader, copies * int(goal.copy[row]) + np.where(leader != present, goal.change, 0))
+    return Picked(copies * int(goal.copy[row]) + np.where(leader != present, goal.change, 0), members, leader)

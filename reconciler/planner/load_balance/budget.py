@@ -6,7 +6,6 @@ so rules hold whichever it is. That is no optimum. What bounds it is the whole p
 bands copies its lower bound at least.
 """
 
-from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -100,14 +99,9 @@ def _gain(start: Placement, whole: Placement, wanted: Bands, row: int) -> float:
     changed = np.flatnonzero(start.members[row] != whole.members[row])
     before = start.loads[:TOPICS, changed]
     sign = np.where(whole.members[row, changed], 1, -1)
-    after = before + start.task.weights.replica[row][:, None] * sign
-    return float(sum(_outside(wanted, changed, before, after)))
-
-
-def _outside(wanted: Bands, brokers: Ints, before: Ints, after: Ints) -> Iterator[float]:
-    for measure in np.flatnonzero(wanted.asked).tolist():
-        low, high = wanted.low[measure, brokers], wanted.high[measure, brokers]
-        was, then = (
-            np.maximum(side[measure] - high, 0) + np.maximum(low - side[measure], 0) for side in (before, after)
-        )
-        yield float(((was - then) / wanted.share[measure, brokers]).sum())
+    moved = start.task.weights.replica[row][:, None] * sign
+    farther = (
+        wanted.farther(measure, changed, before[measure], moved[measure])[0].sum()
+        for measure in np.flatnonzero(wanted.asked).tolist()
+    )
+    return -float(sum(farther))

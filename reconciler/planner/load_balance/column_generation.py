@@ -59,7 +59,7 @@ class MasterProblem:
         self._rows: dict[tuple[int, int], Any] = {}
         self._slack: list[tuple[int, int, float, Any]] = []
         self._partition: dict[int, Any] = {}
-        self._known: set[tuple[int, tuple[int, ...], int]] = set()
+        self._known: set[Column] = set()
         self.columns: list[Column] = []
         self._taken: list[Any] = []
         standing = task.loads(task.held & task.stays[:, None], np.where(task.stays, task.leader, 0), task.stays)
@@ -96,10 +96,9 @@ class MasterProblem:
 
     def add(self, column: Column) -> bool:
         """Add a placement; false where it is there already."""
-        key = (column.row, column.members, column.leader)
-        if key in self._known:
+        if column in self._known:
             return False
-        self._known.add(key)
+        self._known.add(column)
         task, stays = self._task, bool(self._task.stays[column.row])
         if column.row not in self._partition:
             # What may stay need not take a column: the part that takes none stays.

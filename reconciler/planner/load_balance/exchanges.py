@@ -7,7 +7,7 @@ import numpy as np
 from reconciler.model.columns import Bools, Ints
 from reconciler.planner.load_balance.bands import Bands
 from reconciler.planner.load_balance.column_generation import Goal
-from reconciler.planner.load_balance.task import OF_LEADERS, TOPICS, LoadTask
+from reconciler.planner.load_balance.task import TOPICS, LoadTask
 from reconciler.planner.rows import Floats
 
 
@@ -186,44 +186,29 @@ def _change_of_topics(
     return change
 
 
-def pair_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows: tuple[Ints, Ints]) -> Floats:
+def pair_change(
+    placement: Placement, bands: Bands, pair: tuple[int, int], rows: tuple[Ints, Ints], *, leads_alone: bool = False
+) -> Floats:
     """Return how much closer bands come (negative) when the first rows leave the first broker for the second.
 
-    The second rows take the opposite way.
+    The second rows take the opposite way. `leads_alone`: both brokers keep their replicas, and take the other's leads.
     """
     weights, (instead, back) = placement.task.weights, rows
     change = np.zeros((2, len(back)))
+    led = [placement.leader[row] == broker for row, broker in zip(rows, pair, strict=True)]
     for measure in np.flatnonzero(bands.asked[:TOPICS]).tolist():
-        moved = weights.replica[back, measure] - weights.replica[instead, measure]
-        moved = moved + weights.leader[back, measure] * (placement.leader[back] == pair[1])
-        moved = moved - weights.leader[instead, measure] * (placement.leader[instead] == pair[0])
-        for broker, load in ((pair[0], moved), (pair[1], -moved)):
+        moved = weights.leader[back, measure] * led[1] - weights.leader[instead, measure] * led[0]
+        if not leads_alone:
+            moved = moved + weights.replica[back, measure] - weights.replica[instead, measure]
+        for broker, load in ((pair[0], moved), (pair[1], -moved)) if moved.any() else ():
             there = np.full(len(back), broker)
             change += bands.farther(measure, there, placement.loads[measure, there], load)
-    if placement.task.topics:
-        one = np.ones(len(back), dtype=np.int64)
-        led = (
-            (placement.leader[instead] == pair[0]).astype(np.int64),
-            (placement.leader[back] == pair[1]).astype(np.int64),
-        )
+    if placement.task.topics and not leads_alone:
+        one = np.ones_like(back)
         change += _change_of_topics(placement, bands, pair, rows, (one, one), leads=False)
-        change += _change_of_topics(placement, bands, pair, rows, led, leads=True)
-    return bands.weighed(change)
-
-
-def leads_change(placement: Placement, bands: Bands, pair: tuple[int, int], rows: tuple[Ints, Ints]) -> Floats:
-    """Return the same when the second broker leads the first rows in place of the first, which leads the second."""
-    weights, (away, back) = placement.task.weights, rows
-    change = np.zeros((2, len(back)))
-    for measure in OF_LEADERS:
-        if bands.asked[measure]:
-            moved = weights.leader[back, measure] - weights.leader[away, measure]
-            for broker, load in ((pair[0], moved), (pair[1], -moved)):
-                there = np.full(len(back), broker)
-                change += bands.farther(measure, there, placement.loads[measure, there], load)
     if placement.task.topics:
-        one = np.ones(len(back), dtype=np.int64)
-        change += _change_of_topics(placement, bands, pair, rows, (one, one), leads=True)
+        first, second = (each.astype(np.int64) for each in led)
+        change += _change_of_topics(placement, bands, pair, rows, (first, second), leads=True)
     return bands.weighed(change)
 
 

@@ -7,7 +7,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import RATE_OF, DesiredBroker, DesiredCluster
 from reconciler.model.disk_space import Space
 from reconciler.model.plan import BrokerShare
-from reconciler.model.problem import RATE, Problem, Severity
+from reconciler.model.problem import RATE, Problem, Severity, warning
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some, percent, rate
 from reconciler.planner.load_balance.bands import Caps
@@ -64,7 +64,7 @@ def unchecked(cluster: DesiredCluster, broker_ids: Sequence[int]) -> Iterator[Pr
                 f"limits.{word} is {percent(most, digits=4)} of a broker's rates.{of}, and brokers "
                 f"{named_some(without, MANY)} have none, so it is not checked there: write it under brokers"
             )
-            yield Problem("KR845", message, cluster.limits.at.get(word), Severity.WARNING)
+            yield warning("KR845", message, cluster.limits.at.get(word))
 
 
 def above_limits(caps: Caps, after: Mapping[int, BrokerShare], cluster: DesiredCluster) -> Iterator[Problem]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from reconciler.model.desired import Balance, BalanceTarget, Even, Limits, Off
+from reconciler.model.desired import Balance, Even, Limits, Off
 from reconciler.model.loads import Loads, PartitionLoad
-from reconciler.model.problem import InvalidInput, Location, Problem, Severity
+from reconciler.model.problem import InvalidInput, Location, Problem, warning
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import number
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace
@@ -35,16 +36,6 @@ _PLACE = {"disk": 0, "networkIn": 1, "networkOut": 2, "leaderIn": 1}
 """The place in Carried of what each word is about."""
 
 
-def _targets(balance: Balance) -> Mapping[str, BalanceTarget]:
-    """Return what is asked of each load, by its word in `balance`."""
-    return {
-        "disk": balance.disk,
-        "networkIn": balance.network_in,
-        "networkOut": balance.network_out,
-        "leaderIn": balance.leader_in,
-    }
-
-
 def has_many_parts(balance: Balance, topics: int, brokers: int) -> bool:
     """Whether so many topics have more parts on brokers, of replicas and of leads, than are planned beside loads."""
     return not isinstance(balance.topics, Off) and 2 * topics * brokers > MOST_PARTS
@@ -62,29 +53,23 @@ def refuse_many_parts(balance: Balance, topics: int, brokers: int) -> None:
 
 def has_loads(balance: Balance) -> bool:
     """Whether the balance asks for a measure that counts cannot tell: disk or network."""
-    return any(not isinstance(target, Off) for target in _targets(balance).values())
+    return any(not isinstance(balance.targets[word], Off) for word in _PLACE)
 
 
 def refuse_without_loads(balance: Balance, limits: Limits, loads: Loads | None) -> None:
     """Raise InvalidInput for a balance, or limits of rates, that these loads cannot serve."""
-    asked = {word: target for word, target in _targets(balance).items() if not isinstance(target, Off)}
-
-    def problem(code: str, word: str, message: str) -> Problem:
-        return Problem(code, message, balance.at.get(word))
-
-    problems = [
-        problem("KR341", word, f"balance.{word} needs measured loads: plan with --loads DIR, or turn it off")
-        for word in asked
-        if loads is None and word != "disk"
-    ]
+    problems = []
+    for word in _PLACE if loads is None else ():
+        if word != "disk" and not isinstance(balance.targets[word], Off):
+            message = f"balance.{word} needs measured loads: plan with --loads DIR, or turn it off"
+            problems.append(Problem("KR341", message, balance.at.get(word)))
     for word in limits.rates if loads is None else ():
         message = f"limits.{word} needs measured loads: plan with --loads DIR, or take it out"
         problems.append(Problem("KR341", message, limits.at.get(word)))
-    problems += [
-        problem("KR342", word, f"balance.{word}: measured loads are never even; write {{within: 10%}}")
-        for word, target in asked.items()
-        if isinstance(target, Even)
-    ]
+    for word in _PLACE:
+        if isinstance(balance.targets[word], Even):
+            message = f"balance.{word}: measured loads are never even; write {{within: 10%}}"
+            problems.append(Problem("KR342", message, balance.at.get(word)))
     if problems:
         raise InvalidInput(problems)
 
@@ -106,39 +91,31 @@ def measured(
     keys = sorted(sizes)
     known = [(loads.of if loads is not None else {}).get(key, PartitionLoad()) for key in keys]
     columns = (
-        [_disk_bytes(load, sizes[key], is_measured=loads is not None) for key, load in zip(keys, known, strict=True)],
+        [load.size_bytes for load in known],
         [load.bytes_in for load in known],
         [load.bytes_out for load in known],
     )
+    # Where no size was measured the snapshot's counts; an empty partition's is no measure of what it will hold.
+    for place, key in enumerate(keys):
+        if columns[0][place] is None and (loads is None or sizes[key] != 0):
+            columns[0][place] = sizes[key]
     filled = [_estimated(keys, column) for column in columns]
     _refuse_too_large([*filled, [size or 0 for size in sizes.values()]])
-    at = {f"balance.{word}": balance.at.get(word) for word, target in _targets(balance).items() if target != Off()}
+    at = {f"balance.{word}": balance.at.get(word) for word in _PLACE if balance.targets[word] != Off()}
     at |= {f"limits.{word}": limits.at.get(word) for word in limits.rates}
-    missing = {
-        path: [key for key, value in zip(keys, column, strict=True) if value is None and key not in new]
-        for path in at
-        for column in (columns[_PLACE[path.partition(".")[2]]],)
-    }
+    unknown = [
+        [key for key, value in zip(keys, column, strict=True) if value is None and key not in new] for column in columns
+    ]
+    missing = {path: unknown[_PLACE[path.partition(".")[2]]] for path in at}
     return Measured(dict(zip(keys, zip(*filled, strict=True), strict=True)), tuple(_warnings(missing, at)))
-
-
-def _disk_bytes(load: PartitionLoad, size: int | None, *, is_measured: bool) -> int | None:
-    """Return the measured size, else the snapshot's; an empty partition's is no measure of what it will hold."""
-    if load.size_bytes is not None:
-        return load.size_bytes
-    return None if is_measured and size == 0 else size
 
 
 def _refuse_too_large(columns: Sequence[Sequence[int]]) -> None:
     """Raise InvalidInput for amounts of which sums and costs would not fit whole 64-bit numbers."""
-    if (
-        max((max(column, default=0) for column in columns), default=0) > MOST_EACH
-        or sum(map(sum, columns)) > MOST_IN_ALL
-    ):
-        message = (
-            f"loads or sizes of more than {MOST_EACH} bytes a partition, or {MOST_IN_ALL} in all, cannot be planned"
-        )
-        raise InvalidInput([Problem("KR343", f"{message} exactly: check the unit of what was measured")])
+    if max(chain.from_iterable(columns), default=0) > MOST_EACH or sum(map(sum, columns)) > MOST_IN_ALL:
+        what = f"loads or sizes of more than {MOST_EACH} bytes a partition, or {MOST_IN_ALL} in all"
+        message = f"{what}, cannot be planned exactly: check the unit of what was measured"
+        raise InvalidInput([Problem("KR343", message)])
 
 
 def _estimated(keys: Sequence[TopicPartition], column: Sequence[int | None]) -> list[int]:
@@ -164,4 +141,4 @@ def _warnings(missing: Mapping[str, Sequence[TopicPartition]], at: Mapping[str, 
                 f"{path}: the load of {count} unknown; each counts as the mean of its topic's measured "
                 "partitions, else of the cluster's: measure longer for a balance that holds"
             )
-            yield Problem("KR841", message, at[path], Severity.WARNING)
+            yield warning("KR841", message, at[path])

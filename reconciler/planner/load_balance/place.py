@@ -12,7 +12,7 @@ import numpy as np
 from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance, Off
 from reconciler.model.plan import PriceLevel, Proof
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import Problem, warning
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted
 from reconciler.planner.leaders import Leaders
@@ -80,7 +80,8 @@ def placed_with_loads(
         for _ in range(SAME_AGAIN):
             if not _again(end, unmoved, balance, load_of, caps):
                 break
-        bound, prices = _bound(task, bands.as_wide_as(end.loads), prices, shift)
+        low, high = np.minimum(bands.low, end.loads), np.maximum(bands.high, end.loads)
+        bound, prices = _bound(task, replace(bands, low=low, high=high), prices, shift)
         shift += _finer(task)
     budgeted = None
     if budget is not None:
@@ -142,16 +143,13 @@ def _again(
 def _start(whole: PlacementTask, task: LoadTask, balance: Balance) -> Start:
     """Return the best placement by counts alone, and its prices: topics ask for much, to which loads add little."""
     sets = place_replicas(whole, Balance(replicas=balance.replicas, topics=balance.topics))
-    members = np.zeros((len(whole.partitions), task.brokers), dtype=np.bool_)
-    row, seat = np.nonzero(sets.held >= 0)
-    members[row, sets.held[row, seat]] = True
     prices, ids = np.zeros(task.base.shape), task.eligible.ids
     level = next((each for each in sets.proof.levels if each.objective == "bytes"), None)
     if level is not None:
         prices[REPLICAS] = [level.prices.get(one, 0) for one in ids]
         for place, topic in enumerate(task.topics):
             prices[TOPICS + place] = [level.topic_prices.get(topic, {}).get(one, 0) for one in ids]
-    return Start(members[whole.need > 0] | task.forced, prices, _finer(task))
+    return Start(whole.mask(sets.held)[whole.need > 0] | task.forced, prices, _finer(task))
 
 
 def _placed(task: LoadTask, bands: Bands, start: Start | None = None) -> tuple[Placement, Ints, int]:
@@ -227,9 +225,10 @@ def _in_one(
     relaxation.generated()
     prices, shift = relaxation.prices, relaxation.shift
     picked = cheapest(task, goal.costs(prices, shift))
-    members = np.where(task.stays[:, None], task.held, picked.members)
-    leader = np.where(task.stays, task.leader, picked.leader)
-    end = rounded(task, narrow, relaxation.dived(), (members, leader))
+    otherwise = Placement(
+        task, np.where(task.stays[:, None], task.held, picked.members), np.where(task.stays, task.leader, picked.leader)
+    )
+    end = rounded(otherwise, narrow, relaxation.dived())
     repair(end, narrow, goal, replicas=True, leaders=False)
     repair(end, wanted, goal, replicas=True, leaders=False)
     spare(end, wanted, goal)
@@ -290,7 +289,7 @@ def _warnings(end: Placement, bands: Bands, balance: Balance) -> Iterator[Proble
             f"{_amount(measure, int(end.loads[measure, column]))}, {'above' if is_above else 'below'} its band's "
             f"{_amount(measure, limit)}{more}: {_forbidding(end, bands, measure, column, is_above=is_above)}"
         )
-        yield Problem("KR842", message, balance.at.get(MEASURES[measure]), Severity.WARNING)
+        yield warning("KR842", message, balance.at.get(MEASURES[measure]))
 
 
 def _uneven_topics(end: Placement, bands: Bands, excess: Ints, balance: Balance) -> Iterator[Problem]:
@@ -309,7 +308,7 @@ def _uneven_topics(end: Placement, bands: Bands, excess: Ints, balance: Balance)
         f"with {reached} {what} on broker {broker} where its band ends at {int(limit[TOPICS + place, column])}: "
         "racks, brokers named for it, or the other balances forbid more"
     )
-    yield Problem("KR805", message, balance.at.get("topics"), Severity.WARNING)
+    yield warning("KR805", message, balance.at.get("topics"))
 
 
 def _forbidding(end: Placement, bands: Bands, measure: int, column: int, *, is_above: bool) -> str:

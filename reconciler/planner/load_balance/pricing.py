@@ -26,7 +26,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """A placement of each row: what it costs, its members [rows, brokers] and its leader's column [rows]."""
+    """A placement of each row, or those of one row: costs, members [placements, brokers] and their leaders' columns."""
 
     cost: Ints
     members: Bools
@@ -38,8 +38,7 @@ def cheapest(task: LoadTask, costs: Costs) -> Picked:
     shape = task.allowed.shape
     found = Picked(np.full(shape[0], FAR), np.zeros(shape, dtype=np.bool_), np.zeros(shape[0], dtype=np.int64))
     for rows in _chunks(task):
-        replica, leader = replica_costs(task, costs, rows), leader_costs(task, costs, rows)
-        _choose(task, rows, found, replica, leader)
+        _choose(task, rows, found, (replica_costs(task, costs, rows), leader_costs(task, costs, rows)))
     return found
 
 
@@ -102,52 +101,36 @@ def _chunks(task: LoadTask) -> Iterator[Ints]:
             yield alike[start : start + CHUNK]
 
 
-@dataclass(frozen=True, slots=True)
-class _Priced:
-    """Some rows, who may hold (`inside`) and lead them, and what that costs, [rows, brokers]."""
-
-    rows: Ints
-    inside: Bools
-    leading: Bools
-    replica: Ints
-    leader: Ints
-
-
-def _choose(task: LoadTask, rows: Ints, found: Picked, replica: Ints, leader: Ints) -> None:
-    """Write the cheapest placement of these rows to `found`."""
-    priced = _Priced(rows, task.allowed[rows], task.leading[rows], replica, leader)
-    best = _best(task, priced)
+def _choose(task: LoadTask, rows: Ints, found: Picked, priced: tuple[Ints, Ints]) -> None:
+    """Write the cheapest placement of these rows to `found`; `priced`: what holding and leading cost."""
+    best = _best(task, rows, task.allowed[rows], task.leading[rows], priced)
     for first in (1, 2):
-        without = priced.inside & (task.rank[rows] >= first)
-        others = np.flatnonzero(task.may_lead_second[rows] & _is_enough(task, rows, without))
+        without = task.allowed[rows] & (task.rank[rows] >= first)
+        # As far as the number of brokers tells, these alone may be a set.
+        is_enough = (without.sum(axis=1) >= task.need[rows]) & ~(task.forced[rows] & ~without).any(axis=1)
+        others = np.flatnonzero(task.may_lead_second[rows] & is_enough)
         if not len(others):
             break
         second = without[others] & (task.rank[rows[others]] == first)
-        worth = _best(task, _Priced(rows[others], without[others], second, replica[others], leader[others]))
+        worth = _best(task, rows[others], without[others], second, (priced[0][others], priced[1][others]))
         is_better = worth.cost < best.cost[others]
         better = others[is_better]
         best.cost[better], best.leader[better] = worth.cost[is_better], worth.leader[is_better]
         best.members[better] = worth.members[is_better]
-    _stay_where_equal(task, priced, best)
+    _stay_where_equal(task, rows, priced, best)
     found.cost[rows], found.members[rows], found.leader[rows] = best.cost, best.members, best.leader
 
 
-def _is_enough(task: LoadTask, rows: Ints, inside: Bools) -> Bools:
-    """Return which of these rows may have a set of these brokers alone, as far as the number of brokers tells."""
-    found: Bools = (inside.sum(axis=1) >= task.need[rows]) & ~(task.forced[rows] & ~inside).any(axis=1)
-    return found
-
-
-def _best(task: LoadTask, priced: _Priced) -> Picked:
-    rows = priced.rows
-    forced = task.forced[rows]
-    ranked = np.where(priced.inside, priced.replica, FAR)
+def _best(task: LoadTask, rows: Ints, inside: Bools, leading: Bools, priced: tuple[Ints, Ints]) -> Picked:
+    """Return the cheapest placement of these rows by who may hold (`inside`) and lead them [rows, brokers]."""
+    (replica, leader), forced = priced, task.forced[rows]
+    ranked = np.where(inside, replica, FAR)
     if forced.any():
-        ranked = np.where(forced, priced.replica - FAR, ranked)
+        ranked = np.where(forced, replica - FAR, ranked)
     members, removable = _cheapest_set(task, rows, ranked)
     base = np.where(members, ranked, 0).sum(axis=1) + FAR * forced.sum(axis=1)
     entry = np.where(members, 0, ranked - removable)
-    entry = np.where(priced.leading, entry + priced.leader, FAR)
+    entry = np.where(leading, entry + leader, FAR)
     lead = entry.argmin(axis=1)
     at = np.arange(len(rows))
     cost = base + entry[at, lead]
@@ -195,10 +178,9 @@ def _swap_in(task: LoadTask, row: int, members: Bools, ranked: Ints, leader: int
     members[leaving], members[leader] = False, True
 
 
-def _stay_where_equal(task: LoadTask, priced: _Priced, best: Picked) -> None:
-    rows = priced.rows
+def _stay_where_equal(task: LoadTask, rows: Ints, priced: tuple[Ints, Ints], best: Picked) -> None:
     held, present = task.held[rows], task.leader[rows]
-    now = np.where(held, priced.replica, 0).sum(axis=1)
-    now += priced.leader[np.arange(len(rows)), present]
+    now = np.where(held, priced[0], 0).sum(axis=1)
+    now += priced[1][np.arange(len(rows)), present]
     same = task.stays[rows] & (now <= best.cost)
     best.cost[same], best.members[same], best.leader[same] = now[same], held[same], present[same]

@@ -1,7 +1,6 @@
 """Makes placements whole: rounds what the relaxation took in parts, then exchanges until the bands are kept."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from reconciler.planner.load_balance.exchanges import (
     joined,
     leader_changes,
     leaders_back,
-    leads_change,
     may_follow,
     pair_change,
     replica_exchanges,
@@ -33,12 +31,12 @@ PART = 1e-6
 """A part of a column that the simplex may leave by rounding: below it nothing, within it of 1 the whole, is taken."""
 
 
-def rounded(task: LoadTask, bands: Bands, solved: Solved, fallback: tuple[Bools, Ints]) -> Placement:
-    """Return whole placements: what is taken whole, then the largest first of the rest whatever keeps the bands best.
+def rounded(placement: Placement, bands: Bands, solved: Solved) -> Placement:
+    """Return the placement with what is taken whole, then the largest first of the rest whatever keeps the bands best.
 
-    `fallback` has the members and leaders of rows of which nothing was taken.
+    Rows of which nothing was taken stay.
     """
-    placement = Placement(task, *fallback)
+    task = placement.task
     parted: dict[int, list[Column]] = {}
     for number in np.flatnonzero(solved.taken > PART).tolist():
         column = solved.columns[number]
@@ -81,7 +79,10 @@ def repair(placement: Placement, bands: Bands, goal: Goal, *, replicas: bool, le
         cost = dearer(placement, goal, found)
         useful = np.flatnonzero(change < -HARDLY)
         if not len(useful):
-            is_traded = leaders and _is_of_leaders(task, where[0]) and _are_leads_passed(placement, bands, where)
+            are_leads = leaders and _is_of_leaders(task, where[0])
+            is_traded = are_leads and _trade_leads(placement, bands, where[1])
+            if are_leads and not is_traded and where[0] >= TOPICS:
+                is_traded = _pass_on(placement, bands, where)
             if is_traded or (replicas and _trade_replicas(placement, bands, where)):
                 stuck.clear()
             else:
@@ -139,13 +140,6 @@ def _is_of_leaders(task: LoadTask, measure: int) -> bool:
     return bool(task.weights.leader[:, measure].any())
 
 
-def _are_leads_passed(placement: Placement, bands: Bands, where: tuple[int, int]) -> bool:
-    """Let several brokers pass leads on at once; false where that brings nothing closer."""
-    if _trade_leads(placement, bands, where[1]):
-        return True
-    return where[0] >= TOPICS and _pass_on(placement, bands, where)
-
-
 def _pass_on(placement: Placement, bands: Bands, where: tuple[int, int]) -> bool:
     """Let a topic's leads go on from broker to broker, along the shortest way; undone where nothing is closer."""
     (measure, broker), task = where, placement.task
@@ -195,7 +189,7 @@ def _trade_leads(placement: Placement, bands: Bands, broker: int) -> bool:
         taken = np.flatnonzero((placement.leader == other) & may[:, broker])
         away, back = (each.ravel() for each in np.meshgrid(given, taken, indexing="ij"))
         if len(away):
-            change = leads_change(placement, bands, (broker, other), (away, back))
+            change = pair_change(placement, bands, (broker, other), (away, back), leads_alone=True)
             pair = int(change.argmin())
             trades.append((float(change[pair]), int(away[pair]), int(back[pair]), other))
     closest = min(trades, key=lambda trade: trade[0], default=None)
@@ -280,25 +274,22 @@ def trim(placement: Placement, bands: Bands, goal: Goal) -> None:
 
 def _trim_broker(placement: Placement, bands: Bands, goal: Goal, broker: int, least: int) -> bool:
     """Exchange the pair that saves most of what leaves this broker; false where none saves anything."""
-    best = min(_trades(placement, bands, goal, broker, least), key=lambda each: each.cost, default=None)
+    best = min(_trades(placement, bands, goal, broker, least), key=lambda each: each[0], default=None)
     if best is None:
         return False
-    placement.exchange(best.back, best.other, broker)
-    placement.exchange(best.instead, broker, best.other)
+    _, back, instead, other = best
+    placement.exchange(back, other, broker)
+    placement.exchange(instead, broker, other)
     return True
 
 
-class _Trade(NamedTuple):
-    """The row that comes back from the broker `other`, the row that goes there instead, and what that costs more."""
+def _trades(
+    placement: Placement, bands: Bands, goal: Goal, broker: int, least: int
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield, for each other broker of the rack, the trade that saves most of what the bands allow.
 
-    cost: int
-    back: int
-    instead: int
-    other: int
-
-
-def _trades(placement: Placement, bands: Bands, goal: Goal, broker: int, least: int) -> Iterator[_Trade]:
-    """Yield, for each other broker of the rack, the trade that saves most of what the bands allow."""
+    It is what that costs more, the row that comes back from the other broker, the one that goes there instead, and it.
+    """
     task = placement.task
     gone = task.held[:, broker] & ~placement.members[:, broker] & task.allowed[:, broker] & ~task.is_new
     there = task.held[:, broker] & placement.members[:, broker] & ~task.forced[:, broker]
@@ -313,4 +304,4 @@ def _trades(placement: Placement, bands: Bands, goal: Goal, broker: int, least: 
         useful = np.flatnonzero(pair_change(placement, bands, (broker, other), (instead, back)) <= 0)
         if len(useful):
             best = int(useful[cost[useful].argmin()])
-            yield _Trade(int(cost[best]), int(back[best]), int(instead[best]), other)
+            yield int(cost[best]), int(back[best]), int(instead[best]), other

@@ -5,7 +5,7 @@ leader adds one lead, what it sends: to its consumers, and once more all it take
 in from producers alone. Where topics are balanced too, each one's replicas and leads are two measures more.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -176,6 +176,7 @@ def load_task(
     rank -= whole.rule_classes.leadable[rule_class]
     rank = np.maximum(rank - np.where(allowed, rank, LAST).min(axis=1, keepdims=True), 0)
     leading = allowed & (rank == 0)
+    base = [_base_loads(whole, unmoved, load_of), *_base_of_topics(whole, forced, open_rows, topics)]
     task = LoadTask(
         partitions=partitions,
         eligible=eligible,
@@ -194,12 +195,7 @@ def load_task(
         is_size_known=whole.is_size_known,
         stays=np.zeros(len(need), dtype=np.bool_),
         weights=_weights([load_of[each.topic_partition] for each in partitions], need),
-        base=np.concatenate(
-            [
-                base_loads(whole.partitions, unmoved, eligible, load_of),
-                *_base_of_topics(whole, forced, open_rows, topics),
-            ]
-        ),
+        base=np.concatenate(base),
         topics=tuple(topics),
         topic=_positions(whole, topics)[whole.topic[open_rows]],
     )
@@ -216,16 +212,12 @@ def _weights(loads: Sequence[Carried], need: Ints) -> Weights:
     )
 
 
-def base_loads(
-    partitions: Iterable[PartitionToPlace],
-    unmoved: Unmoved,
-    eligible: EligibleBrokers,
-    load_of: Mapping[TopicPartition, Carried],
-) -> Ints:
+def _base_loads(whole: PlacementTask, unmoved: Unmoved, load_of: Mapping[TopicPartition, Carried]) -> Ints:
     """Return [measures, brokers]: what those carry that stay, those of which every replica is decided, and others."""
+    eligible = whole.eligible
     base = np.zeros((len(MEASURES), len(eligible.ids)), dtype=np.int64)
     base[DISK] = eligible.foreign
-    decided = [(each.topic_partition, each.fixed) for each in partitions if each.need == 0]
+    decided = [(each.topic_partition, each.fixed) for each in whole.partitions if each.need == 0]
     for key, replicas in (*unmoved, *decided):
         disk, taken, sent = load_of[key]
         for number, replica in enumerate(replicas):

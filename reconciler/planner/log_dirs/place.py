@@ -4,19 +4,18 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from reconciler.diff.log_dirs import DirOfBroker, DirsOfBroker, bands, dirs_of_brokers, is_asked
+from reconciler.diff.log_dirs import DirOfBroker, DirsOfBroker, Lying, bands, dirs_of_brokers, is_asked
 from reconciler.diff.rules import TopicRules
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import NONE, lists_of
 from reconciler.model.desired import Desired, Even, Within
 from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.partition_table import PartitionTable
-from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, Severity
+from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, warning
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, listed, named_some, percent, size
-from reconciler.planner.log_dirs.dir_task import NOWHERE, DirTask
-from reconciler.planner.log_dirs.solve import Solved, solve
+from reconciler.planner.log_dirs.solve import NOWHERE, DirTask, Solved, solve
 
 WORK = 0.1
 """How much CP-SAT may look on at one broker, in its own deterministic seconds; of all brokers the same, so that what a
@@ -46,29 +45,8 @@ class _Item(NamedTuple):
     row: int = NONE
 
 
-@dataclass(frozen=True, slots=True)
-class _Coming:
-    """What the moves between brokers take from each broker, and bring to it; and the replicas `after` them."""
-
-    leaving: frozenset[tuple[TopicPartition, int]]
-    arriving: Mapping[int, Sequence[_Item]]
-    after: Mapping[TopicPartition, tuple[int, ...]]
-
-    @classmethod
-    def of(cls, moves: Sequence[Move]) -> "_Coming":
-        leaving = set[tuple[TopicPartition, int]]()
-        arriving: dict[int, list[_Item]] = {}
-        for move in moves:
-            leaving.update((move.topic_partition, broker_id) for broker_id in move.removed)
-            added = move.added
-            for broker_id in added:
-                item = _Item(move.topic_partition, move.bytes // len(added), move.is_size_known, None)
-                arriving.setdefault(broker_id, []).append(item)
-        return cls(frozenset(leaving), arriving, {move.topic_partition: move.to_replicas for move in moves})
-
-    def replicas(self, item: _Item, table: PartitionTable) -> tuple[int, ...]:
-        """Return the partition's replicas once the moves between brokers have ended."""
-        return self.after.get(item.key) or next(lists_of(table.target[item.row : item.row + 1]))
+_Free = Sequence[tuple[TopicPartition, Lying]]
+"""The replicas of a broker that may be moved about in it."""
 
 
 def place_log_dirs(
@@ -94,21 +72,18 @@ def place_log_dirs(
     found, unknown = dirs_of_brokers(desired, observed, crowded)
     if not found:
         return DirsPlaced(tuple(moves), warnings=unknown)
-    planning = _Planning(desired, table_of(observed), rules, _Coming.of(moves), frozenset(deleted), only)
+    planning = _Planning(desired, table_of(observed), rules, moves, frozenset(deleted), only)
     for one in found.values():
         planning.plan(one)
     if planning.refused:
         raise PlacementInfeasible(planning.refused)
     asked = planning.asked
-    return DirsPlaced(
-        tuple(
-            replace(move, log_dirs=asked[move.topic_partition]) if move.topic_partition in asked else move
-            for move in moves
-        ),
-        tuple(sorted(planning.dir_moves, key=lambda one: (one.broker, one.topic_partition))),
-        planning.least,
-        (*unknown, *_outside(planning.outside, desired)),
+    placed = (
+        replace(move, log_dirs=asked[move.topic_partition]) if move.topic_partition in asked else move for move in moves
     )
+    dir_moves = sorted(planning.dir_moves, key=lambda one: (one.broker, one.topic_partition))
+    warnings = *unknown, *_outside(planning.outside, desired)
+    return DirsPlaced(tuple(placed), tuple(dir_moves), planning.least, warnings)
 
 
 @dataclass(slots=True)
@@ -118,9 +93,12 @@ class _Planning:
     desired: Desired
     table: PartitionTable
     rules: Mapping[str, TopicRules]
-    coming: _Coming
+    moves: Sequence[Move]
     deleted: frozenset[str]
     only: Collection[str] | None
+    leaving: set[tuple[TopicPartition, int]] = field(default_factory=set)
+    after: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    arriving: dict[int, list[_Item]] = field(default_factory=dict)
     asked: dict[TopicPartition, dict[int, str]] = field(default_factory=dict)
     dir_moves: list[DirMove] = field(default_factory=list)
     least: int = 0
@@ -129,14 +107,23 @@ class _Planning:
     in_flight: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
+        """Tell what the moves between brokers take from each broker, and bring to it."""
         self.in_flight = frozenset(self.table.reassigning)
+        for move in self.moves:
+            self.after[move.topic_partition] = move.to_replicas
+            self.leaving.update((move.topic_partition, broker_id) for broker_id in move.removed)
+            added = move.added
+            for broker_id in added:
+                item = _Item(move.topic_partition, move.bytes // len(added), move.is_size_known, None)
+                self.arriving.setdefault(broker_id, []).append(item)
 
     def plan(self, broker: DirsOfBroker) -> None:
         """Plan one broker; what it copies from dir to dir at this moment goes on, and is part of the plan if asked."""
         places = broker.open_places
-        self.dir_moves += self._under_way(broker)
-        drained = [item for item in self._draining(broker) if item is not None]
-        arriving = [*self.coming.arriving.get(broker.broker_id, ())] if len(broker.dirs) > 1 else []
+        free = [*self._free(broker)]
+        self.dir_moves += self._under_way(broker, free)
+        drained = [*self._draining(broker, free)]
+        arriving = self.arriving.get(broker.broker_id, []) if len(broker.dirs) > 1 else []
         target = self.desired.cluster.balance.log_dirs
         is_balanced = isinstance(target, Within) and is_asked(self.desired, broker.broker_id) and len(places) > 1
         if not places or not (drained or is_balanced or arriving):
@@ -144,7 +131,7 @@ class _Planning:
                 self.refused.append(_nowhere(broker, drained))
             return
         is_free = bool(drained) or is_balanced
-        staying = [*self._staying(broker)] if is_free else []
+        staying = [*self._staying(broker, free)] if is_free else []
         items = sorted((*drained, *arriving, *(item for item, _ in staying)), key=lambda item: item.key)
         home = {item.key: places.index(place) for item, place in staying}
         dirs = [broker.dirs[place] for place in places]
@@ -172,42 +159,42 @@ class _Planning:
         for place in places:
             held = broker.held(place)
             for one in broker.lying:
-                is_leaving = self._is_leaving(one.row, broker.broker_id)
+                is_leaving = self._is_leaving(self.table.key(one.row), broker.broker_id)
                 if one.place == place and (is_leaving or one.goes_to not in {NONE, place}):
                     held -= max(0, one.size)
                 if one.goes_to == place != one.place:
                     held += (0 if is_leaving else max(0, one.size)) - one.copied
             yield held
 
-    def _is_leaving(self, row: int, broker_id: int) -> bool:
-        key = self.table.key(row)
-        return key.topic in self.deleted or (key, broker_id) in self.coming.leaving
+    def _is_leaving(self, key: TopicPartition, broker_id: int) -> bool:
+        return key.topic in self.deleted or (key, broker_id) in self.leaving
 
-    def _is_in_reach(self, row: int, topic: str) -> bool:
-        """Whether the plan may move a replica of that row about: what is in flight is left alone."""
-        return row not in self.in_flight and (self.only is None or topic in self.only)
+    def _free(self, broker: DirsOfBroker) -> Iterator[tuple[TopicPartition, Lying]]:
+        """Yield the replicas that stay on the broker and that the plan may move about: not what is in flight."""
+        for one in broker.lying:
+            key = self.table.key(one.row)
+            is_in_reach = one.row not in self.in_flight and (self.only is None or key.topic in self.only)
+            if is_in_reach and not self._is_leaving(key, broker.broker_id):
+                yield key, one
 
-    def _under_way(self, broker: DirsOfBroker) -> Iterator[DirMove]:
+    def _replicas(self, key: TopicPartition, row: int) -> tuple[int, ...]:
+        """Return the partition's replicas once the moves between brokers have ended."""
+        return self.after.get(key) or next(lists_of(self.table.target[row : row + 1]))
+
+    def _under_way(self, broker: DirsOfBroker, free: _Free) -> Iterator[DirMove]:
         """Yield the copies under way out of log dirs that are to end empty: a run waits for their end."""
-        for row, held, place, goes_to, _ in broker.lying:
-            one = broker.dirs[place]
-            if one.is_draining and goes_to in broker.open_places and not self._is_leaving(row, broker.broker_id):
-                key, to = self.table.key(row), broker.dirs[goes_to].path
-                if self._is_in_reach(row, key.topic):
-                    self.least += max(0, held)
-                    replicas = self.coming.replicas(_Item(key, held, held >= 0, one, row), self.table)
-                    yield DirMove(
-                        key, broker.broker_id, one.path, to, max(0, held), Reason.DRAINING, one.at, held >= 0, replicas
-                    )
+        for key, (row, held, place, goes_to, _) in free:
+            one, size = broker.dirs[place], max(0, held)
+            if one.is_draining and goes_to in broker.open_places:
+                self.least += size
+                to, replicas = broker.dirs[goes_to].path, self._replicas(key, row)
+                yield DirMove(key, broker.broker_id, one.path, to, size, Reason.DRAINING, one.at, held >= 0, replicas)
 
-    def _draining(self, broker: DirsOfBroker) -> Iterator[_Item | None]:
-        """Yield what lies in log dirs that are to end empty; None for one that is protected, which is refused."""
-        for row, held, place, goes_to, _ in broker.lying:
+    def _draining(self, broker: DirsOfBroker, free: _Free) -> Iterator[_Item]:
+        """Yield what lies in log dirs that are to end empty; what is protected is refused."""
+        for key, (row, held, place, goes_to, _) in free:
             one = broker.dirs[place]
-            if not one.is_draining or goes_to != NONE or self._is_leaving(row, broker.broker_id):
-                continue
-            key = self.table.key(row)
-            if not self._is_in_reach(row, key.topic):
+            if not one.is_draining or goes_to != NONE:
                 continue
             if self.rules[key.topic].is_frozen:
                 message = (
@@ -215,25 +202,16 @@ class _Planning:
                     " is draining: drop one of the two"
                 )
                 self.refused.append(Problem("KR353", message, one.at))
-                yield None
             else:
                 guess = int(self.table.bytes_to_copy[row])
                 yield _Item(key, max(0, held if held >= 0 else guess), held >= 0, one, row)
 
-    def _staying(self, broker: DirsOfBroker) -> Iterator[tuple[_Item, int]]:
+    def _staying(self, broker: DirsOfBroker, free: _Free) -> Iterator[tuple[_Item, int]]:
         """Yield the replicas, with their log dirs, that may be moved for others or for the balance."""
-        for row, held, place, goes_to, _ in broker.lying:
-            if (
-                held <= 0
-                or goes_to != NONE
-                or not broker.dirs[place].is_open
-                or self._is_leaving(row, broker.broker_id)
-            ):
-                continue
-            key = self.table.key(row)
-            rule = self.rules[key.topic]
-            if rule.is_managed and not rule.is_frozen and self._is_in_reach(row, key.topic):
-                yield _Item(key, held, is_size_known=True, came_from=broker.dirs[place], row=row), place
+        for key, (row, held, place, goes_to, _) in free:
+            one, rule = broker.dirs[place], self.rules[key.topic]
+            if held > 0 and goes_to == NONE and one.is_open and rule.is_managed and not rule.is_frozen:
+                yield _Item(key, held, is_size_known=True, came_from=one, row=row), place
 
     def _take(
         self, broker: DirsOfBroker, items: Sequence[_Item], dirs: Sequence[DirOfBroker], task: DirTask, found: Solved
@@ -254,10 +232,10 @@ class _Planning:
             elif item.came_from.path != to.path:
                 is_drained = item.came_from.is_draining
                 reason, at = (Reason.DRAINING, item.came_from.at) if is_drained else (Reason.LOG_DIRS, balanced_at)
-                move = DirMove(
-                    item.key, broker.broker_id, item.came_from.path, to.path, item.size, reason, at, item.is_size_known
+                way, replicas = (item.came_from.path, to.path), self._replicas(item.key, item.row)
+                self.dir_moves.append(
+                    DirMove(item.key, broker.broker_id, *way, item.size, reason, at, item.is_size_known, replicas)
                 )
-                self.dir_moves.append(replace(move, replicas=self.coming.replicas(item, self.table)))
         if found.cost.outside:
             full = [f"{one.path} {percent(held / one.total)}" for one, held in zip(dirs, used, strict=True)]
             self.outside.append(f"broker {broker.broker_id}: {listed(full)}")
@@ -293,4 +271,4 @@ def _outside(brokers: Sequence[str], desired: Desired) -> Iterator[Problem]:
             f"log dirs stay further than {percent(target.fraction)} from the mean of their broker, as no replica that"
             f" may move brings them nearer ({named_some(brokers, MANY, '; ')}): the plan is the nearest that was found"
         )
-        yield Problem("KR836", message, desired.cluster.balance.at.get("logDirs"), Severity.WARNING)
+        yield warning("KR836", message, desired.cluster.balance.at.get("logDirs"))

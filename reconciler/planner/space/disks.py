@@ -108,10 +108,6 @@ def _disks(broker: Broker, held: int | None) -> Iterator[tuple[str | None, int, 
     """Yield path, bytes used, size and whether it is open, of each disk; the path is None for all in one."""
     dirs = broker.sized_dirs
     if len(dirs) > 1:
-        closed = broker.cordoned_dirs
-        is_any_open = any(one.path not in closed for one in dirs)
-        for one in dirs:
-            total = one.total_bytes or 0
-            yield one.path, max(0, total - (one.usable_bytes or 0)), total, not is_any_open or one.path not in closed
+        yield from dirs
     elif held is not None and (size := broker.total_bytes) is not None:
         yield None, held, size, True

@@ -5,21 +5,22 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.columns import Ints
+from reconciler.model.columns import Bools, Ints
 from reconciler.model.desired import Balance, DesiredCluster, Off
 from reconciler.model.disk_space import NO_SPACE
 from reconciler.model.plan import BYTES
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import Problem, warning
 from reconciler.model.words import size
-from reconciler.planner.costs import Cost
+from reconciler.planner.costs import Cost, is_at
 from reconciler.planner.objectives import CountTargets, asked_of_replicas
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.replicas import ReplicaSets, copied, place_replicas
 from reconciler.planner.rows import Standing
 from reconciler.planner.space.disks import Disks
-from reconciler.planner.space.matter import MOST_CHOICES, that_matter, traded
 from reconciler.planner.space.search import Found, Search
 
+MOST_CHOICES = 40_000
+"""Choices of one search: where there are more, the rows that matter to crowded disks are looked at alone."""
 MOST_CELLS = 3_000_000
 """Partitions times brokers: up to so many, `load_balance` searches where no flow is near."""
 
@@ -38,15 +39,13 @@ class Roomy:
     def told(self, desired: DesiredCluster) -> Iterator[Problem]:
         """Yield what disks ask for beside what counts would."""
         at, balance = desired.limits.at.get("diskUse"), desired.balance
-        found = (
-            "all placements were searched"
-            if self.is_exact
-            else "not all placements were searched, only those that matter to full disks"
-        )
+        found = "all placements were searched"
+        if not self.is_exact:
+            found = f"not {found}, only those that matter to full disks"
         if self.sets is None:
             if self.is_exact:
                 message = f"no placement that keeps the rules keeps limits.diskUse: {found}"
-                yield Problem(NO_SPACE, message, at, Severity.WARNING)
+                yield warning(NO_SPACE, message, at)
             return
         proof, words = self.sets.proof, []
         if self.is_yielding:
@@ -58,7 +57,7 @@ class Roomy:
             words.append(f"to keep it, {copies} more are copied than without it")
         if words:
             message = f"limits.diskUse: {'; '.join(words)}; {found}"
-            yield Problem("KR848", message, at, Severity.WARNING)
+            yield warning("KR848", message, at)
 
 
 def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: Disks) -> Roomy:
@@ -112,10 +111,66 @@ def _nearest(
         return Found(None, is_exact=True)
     is_whole = bool(free.sum() <= MOST_CHOICES)
     if not is_whole:
-        table = traded(disks, face, free, table)
+        table = _traded(disks, face, free, table)
         crowded = np.union1d(disks.crowded(table), disks.broker[disks.is_tight])
         if not len(crowded) and not goals:
             return Found(table, is_exact=False)
-        free = that_matter(disks, face, free, table, crowded)
+        free = _that_matter(disks, face, free, table, crowded)
     found = Search(disks, face, free, table).found(goals)
     return found if is_whole else Found(found.table, is_exact=False)
+
+
+def _traded(disks: Disks, face: Standing, free: Bools, table: Ints) -> Ints:
+    """Return the table with new replicas of crowded brokers traded for smaller ones of others of the rack.
+
+    Counts and copies stay what they are, so this is as good a table; the largest go first, each for the smallest.
+    """
+    number, rack, table = face.number, face.demand.rules.rack, table.copy(order="F")
+    row, seat = np.nonzero((table[number] >= 0) & ~is_at(table[number], disks.task.replicas[number]))
+    where, size = table[number[row], seat], disks.task.size[number[row]]
+    may_go = free[row, where]
+    row, seat, where, size = row[may_go], seat[may_go], where[may_go], size[may_go]
+    left = disks.left(table)
+    for broker in np.flatnonzero(left < 0)[np.argsort(left[left < 0], kind="stable")].tolist():
+        mine = np.flatnonzero(where == broker)
+        for large in mine[np.argsort(-size[mine], kind="stable")].tolist():
+            if left[broker] >= 0:
+                break
+            other = where
+            is_fine = np.asarray(rack[other] == rack[broker]) & (other != broker)
+            is_fine &= free[row, broker] & free[row[large], other]
+            is_fine &= (size < size[large]) & (left[other] >= size[large] - size)
+            is_fine &= ~(table[number[row]] == broker).any(axis=1) & ~np.isin(other, table[number[row[large]]])
+            small = np.flatnonzero(is_fine)
+            if len(small):
+                one = int(small[np.argmin(size[small])])
+                there, gained = int(where[one]), int(size[large] - size[one])
+                table[number[row[large]], seat[large]], table[number[row[one]], seat[one]] = there, broker
+                where[large], where[one] = there, broker
+                left[broker] += gained
+                left[there] -= gained
+    return table
+
+
+def _that_matter(disks: Disks, face: Standing, free: Bools, table: Ints, crowded: Ints) -> Bools:
+    """Return the free choices that matter to crowded brokers.
+
+    All those of rows that come to them, the largest first; of others, the smallest first, whether they come instead;
+    and of rows that are there, the smallest first, whether they go to make room.
+    """
+    size, now, present = (each[face.number] for each in (disks.task.size, table, disks.task.replicas))
+    instead = np.zeros_like(free)
+    instead[:, crowded] = True
+    for held in (*now.T, *present.T):
+        row = np.flatnonzero(held >= 0)
+        instead[row, held[row]] = True
+    comes = np.asarray((np.isin(now, crowded) & ~is_at(now, present)).any(axis=1))
+    some = np.where(comes[:, None], free, free & instead)
+    is_there = np.isin(present, crowded).any(axis=1) & ~comes
+    some[is_there] = free[is_there]
+    many = some.sum(axis=1)
+    order = np.lexsort((np.where(comes, -size, size), is_there, ~comes))
+    picked = np.zeros_like(comes)
+    picked[order[np.cumsum(many[order]) <= MOST_CHOICES]] = True
+    picked &= some[:, crowded].any(axis=1)
+    return np.asarray(some & picked[:, None])

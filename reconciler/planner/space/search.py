@@ -42,11 +42,8 @@ class Search:
         self._rows, self._free = np.flatnonzero(free.any(axis=1)), free
         self._model = cp_model.CpModel()
         self._now = marked(table[face.number], free.shape[1])
-        self._takes = {
-            (row, column): self._model.new_bool_var("")
-            for row in self._rows.tolist()
-            for column in np.flatnonzero(free[row]).tolist()
-        }
+        pairs = zip(*(each.tolist() for each in np.nonzero(free)), strict=True)
+        self._takes = {(row, column): self._model.new_bool_var("") for row, column in pairs}
         self._filled: list[tuple[cp_model.LinearExprT, int]] = []
         self._keep_rules()
         self._keep_counts()
@@ -115,7 +112,7 @@ class Search:
         for place, already in enumerate(base.tolist()):
             takes = some.get(place, [])
             count = already + sum(takes)
-            if targets.low is None or targets.high is None:
+            if targets.band is None:
                 square = self._model.new_int_var(0, (already + len(takes)) ** 2, "")
                 number = self._model.new_int_var(already, already + len(takes), "")
                 self._model.add(number == count)
@@ -123,8 +120,9 @@ class Search:
                 terms.append(weight[place] * square)
             else:
                 beyond = self._model.new_int_var(0, most, "")
-                self._model.add(beyond >= count - int(targets.high[place]))
-                self._model.add(beyond >= int(targets.low[place]) - count)
+                low, high = (int(limit[place]) for limit in targets.band)
+                self._model.add(beyond >= count - high)
+                self._model.add(beyond >= low - count)
                 terms.append(beyond)
         return sum(terms)
 
@@ -146,9 +144,8 @@ class Search:
     def _keep_counts(self) -> None:
         """Brokers, and topics' parts of them, have as many replicas as all optima give them."""
         choices = self._face.choices
-        bounds = [(False, choices.low, choices.high)]
-        bounds += [(True, choices.cell_low, choices.cell_high)] if choices.has_cells else []
-        for are_cells, low, high in bounds:
+        for are_cells in (False, True) if choices.has_cells else (False,):
+            low, high = choices.bounds(are_cells=are_cells)
             beside = self._beside(are_cells=are_cells) - self._face.counts(are_cells=are_cells)[0]
             for place, some in self._by_place(are_cells=are_cells).items():
                 self._between(some, int(low[place] - beside[place]), int(high[place] - beside[place]))

@@ -5,8 +5,7 @@ from random import Random
 
 from helpers.depth import parts
 
-from reconciler.planner.log_dirs.dir_task import NOWHERE, DirTask
-from reconciler.planner.log_dirs.solve import solve
+from reconciler.planner.log_dirs.solve import NOWHERE, DirTask, solve
 
 WORK = 0.1
 
