@@ -67,6 +67,7 @@ def sample(cluster: Cluster) -> ClusterSample:
         topics={name: bare(topic) for name, topic in found.topics.items()},
         replicas=tuple(sorted(replica for key, one in found.partitions() for replica in on_disk(key, one))),
         end_offsets={key: one.end_offset for key, one in found.partitions() if one.end_offset is not None},
+        start_offsets={key: 0 for key, one in found.partitions() if one.end_offset is not None},
         untold=tuple(
             f"broker {one.id} is not alive: what its log dirs hold is unknown"
             for one in found.brokers.values()

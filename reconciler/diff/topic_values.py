@@ -10,6 +10,12 @@ CLEANUP, RETENTION_MS, RETENTION_BYTES = "cleanup.policy", "retention.ms", "rete
 LOCAL_MS, LOCAL_BYTES = "local.retention.ms", "local.retention.bytes"
 REMOTE = "remote.storage.enable"
 _AS_RETENTION = "-2"
+_HOUR_MS = 3_600_000
+_IN_UNITS: Mapping[str, Mapping[str, int]] = {
+    RETENTION_MS: {"log.retention.ms": 1, "log.retention.minutes": 60_000, "log.retention.hours": _HOUR_MS},
+    "segment.ms": {"log.roll.ms": 1, "log.roll.hours": _HOUR_MS},
+}
+"""The brokers' settings of a time, the finest unit first, and how many ms each is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +31,8 @@ class TopicValues:
         if key in self.overrides:
             return self.overrides[key]
         config = TOPIC_CONFIGS.get(key)
-        if key == RETENTION_MS:
-            return _broker_retention(self.settings)
+        if key in _IN_UNITS:
+            return _finest(key, self.settings)
         told = self.settings.get(config.broker_key) if config is not None and config.broker_key else None
         return told if told is not None else default_of(key, self.version) or ""
 
@@ -61,10 +67,10 @@ def settings_in_force(observed: Cluster) -> Sequence[Mapping[str, str]]:
     return [known[each] for each in sorted(known) if each] or [{}]
 
 
-def _broker_retention(settings: Mapping[str, str]) -> str:
-    """Return the brokers' own retention in ms: the finest unit that is set counts, a week where none is."""
-    for key, factor in (("log.retention.ms", 1), ("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)):
-        text = settings.get(key, "")
+def _finest(key: str, settings: Mapping[str, str]) -> str:
+    """Return the brokers' own time in ms: the finest unit that is set counts, Kafka's default where none is."""
+    for setting, factor in _IN_UNITS[key].items():
+        text = settings.get(setting, "")
         if text.removeprefix("-").isdecimal():
             return text if int(text) < 0 else str(int(text) * factor)
-    return TOPIC_CONFIGS[RETENTION_MS].default
+    return TOPIC_CONFIGS[key].default

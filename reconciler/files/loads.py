@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from reconciler.files.places import MARK_FILE, MARK_FOLDER, as_local, file_system, is_uri, may_be_table
 from reconciler.model.gates import Seen, age_of
@@ -75,7 +75,7 @@ def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK)
 def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:
     """Return what the loads of that cluster are worth: its partitions' mean coverage, and what the report tells.
 
-    None is what is not told: loads that another system wrote have no report, and perhaps no coverage.
+    None is what is not told: loads that another system wrote have no report of ours, and perhaps no coverage.
     """
     from pyarrow import compute
 
@@ -88,19 +88,34 @@ def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:
             # A mean of doubles may be a last digit below what each of them is.
             coverage = round(mean, 9) if mean is not None and isfinite(mean) else None
     told = _reported(folder, cluster)
-    last = told.get("lastBucket")
-    age = age_of(last if isinstance(last, str) else None, now)
-    return Seen(cluster, coverage, age, told.get("samples") or 0, told.get("defects"))
+    age = age_of(_moment(told.get("lastBucket")), now)
+    samples, defects = told.get("samples"), told.get("defects")
+    if not _is_count(samples) or not isinstance(defects, dict):
+        return Seen(cluster, coverage, age)
+    return Seen(cluster, coverage, age, samples, {rule: each for rule, each in defects.items() if _is_count(each)})
 
 
 def _reported(folder: str, cluster: str) -> Mapping[str, Any]:
     """Return what the report beside the loads tells of the cluster; nothing where there is none that can be read."""
     system, path = _place(folder)
     try:
-        document = json.loads(_text(system, f"{path}/{REPORT}"))
+        listed = (_listed(system, path) or {}).get("texts", {})
+        document = json.loads(listed[REPORT] if REPORT in listed else _text(system, f"{path}/{REPORT}"))
         return next(each for each in document["clusters"] if each["cluster"] == cluster)
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
         return {}
+
+
+def _moment(text: object) -> str | None:
+    """Return a time with its zone; None for anything else."""
+    try:
+        return text if isinstance(text, str) and datetime.fromisoformat(text).tzinfo is not None else None
+    except ValueError:
+        return None
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def loads_table(folder: str | None, cluster: str) -> Any:
@@ -187,12 +202,19 @@ def _place(folder: str) -> tuple[Any, str]:
 
 def _files_of(system: Any, folder: str) -> list[str] | None:
     """Return the files that a result at an object store names as its own; None where it names none."""
+    listed = _listed(system, folder)
+    return None if listed is None else [f"{folder}/{name}" for name in listed["files"]]
+
+
+def _listed(system: Any, folder: str) -> Mapping[str, Any] | None:
+    """Return the list of a result at an object store: its files, and its texts by name; None where there is none."""
     mark = f"{folder}/{MARK_FOLDER}/{MARK_FILE}"
     if not system.get_file_info(mark).is_file:
         return None
     try:
-        return [f"{folder}/{name}" for name in json.loads(_text(system, mark))["files"]]
-    except (ValueError, KeyError, TypeError):
+        listed = json.loads(_text(system, mark))
+        return {"files": [str(name) for name in listed["files"]], "texts": dict(listed.get("texts", {}))}
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise LoadsUnreadable(f"--loads: the list of files {mark} is damaged; run loads again") from None
 
 

@@ -12,7 +12,7 @@ from reconciler.model.problem import ReconcilerError, first_line
 
 UNKNOWN_SCHEME = "KR282"
 MARK_FOLDER, MARK_FILE = "_files", "list.json"
-"""Where a result at an object store names its files: what stands beside them does not belong to it."""
+"""Where a result at an object store names its files, and has its texts: others beside them do not belong to it."""
 # Two slashes are usual, one is enough; a scheme of one letter would be a drive.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?:/([^/]*))?(.*)", re.DOTALL)
 _PART = r"(?:[A-Za-z_0-9]+|`[^`]+`)"

@@ -55,7 +55,7 @@ class Seen:
     """Time since the last time bucket began."""
     samples: int = 0
     counts: Mapping[str, int] | None = None
-    """How often each rule was broken, by its name."""
+    """How often each rule was broken, by its name, zeros included; one that is not there was not looked at."""
 
 
 def age_of(last_bucket: str | None, now: datetime) -> float | None:
@@ -139,9 +139,9 @@ def _figure(gate: Gate, seen: Seen) -> float | None:
         return seen.coverage
     if gate.name == AGE:
         return seen.age_seconds
-    if seen.counts is None:
+    count = None if seen.counts is None else seen.counts.get(gate.name)
+    if count is None:
         return None
-    count = seen.counts.get(gate.name, 0)
     if gate.unit is Unit.COUNT:
         return count
     return count / seen.samples if seen.samples else float(count > 0)

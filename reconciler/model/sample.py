@@ -1,4 +1,4 @@
-"""Holds one look at what a cluster holds: each replica on disk, each partition's leader and end offset."""
+"""Holds one look at what a cluster holds: each replica on disk, each partition's leader, end and start offset."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,6 +35,8 @@ class ClusterSample:
     replicas: tuple[ReplicaOnDisk, ...] = ()
     end_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     untold: tuple[str, ...] = ()
+    start_offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """The first offset of each partition's log, as its leader tells it; the remote tier included."""
 
     def sizes(self) -> dict[TopicPartition, int]:
         """Return the bytes of each partition's log: of its leader, else of the largest replica that is told."""

@@ -10,6 +10,7 @@ from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from reconciler.admin.client.log_dirs import sample
+from reconciler.admin.port import EARLIEST
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.model.sample import ClusterSample, ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
@@ -57,7 +58,8 @@ class Told:
                 results = [] if self.disk_error else self.disks[node]
                 return SimpleNamespace(error_code=self.disk_error, results=results)
             case ListOffsetsRequest():
-                return SimpleNamespace(topics=[self.offsets(one.name) for one in request.topics])
+                is_start = request.topics[0].partitions[0].timestamp == EARLIEST
+                return SimpleNamespace(topics=[self.offsets(one.name, 7 if is_start else 42) for one in request.topics])
             case _:
                 raise AssertionError(request)
 
@@ -76,8 +78,8 @@ class Told:
         )
         return SimpleNamespace(name=name, error_code=0, partitions=[one], topic_id=None, is_internal=False)
 
-    def offsets(self, name: str) -> SimpleNamespace:
-        one = SimpleNamespace(partition_index=0, error_code=self.offset_errors.get(name, 0), offset=42)
+    def offsets(self, name: str, offset: int) -> SimpleNamespace:
+        one = SimpleNamespace(partition_index=0, error_code=self.offset_errors.get(name, 0), offset=offset)
         return SimpleNamespace(name=name, partitions=[one])
 
 
@@ -91,6 +93,7 @@ def test_what_is_told_is_there_and_what_is_not_is_named_and_left_out() -> None:
         ReplicaOnDisk(TopicPartition("shut", 0), 2, "/d2", 3, 0),
     )
     assert found.end_offsets == {ORDERS: 42}
+    assert found.start_offsets == {ORDERS: 7}
     assert found.sizes() == {ORDERS: 700, TopicPartition("shut", 0): 3}
     first, second, third, fourth, fifth = found.untold
     assert first == "broker 3 does not answer: what its log dirs hold is unknown"

@@ -1,6 +1,7 @@
 """Lakes of three days and a late file: brought in one run, in runs that die, day by day."""
 
 import math
+import shutil
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -28,9 +29,11 @@ from helpers.samples import load_oracle
 from helpers.samples.load_oracle import Expected, Row
 from helpers.samples.sample_tables import START
 
+from reconciler.balance.files.ledger import Day
 from reconciler.balance.files.sample_files import Found, Kind, SampleFile, find_sample_files
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
+from reconciler.model.problem import ReconcilerError
 from reconciler.render.as_json import document
 
 if TYPE_CHECKING:
@@ -164,7 +167,37 @@ def test_samples_at_a_uri_are_taken_once_into_a_lake_at_a_uri(spark: "SparkSessi
     assert len(_read(tmp_path / "lake" / "gold" / "loads", MEASURED, 1)) == 2
 
 
-def test_files_that_belong_together_are_taken_anew_together_and_one_that_is_not_there_is_told(
+def test_a_run_beside_another_one_at_a_uri_gives_up_and_spoils_nothing(spark: "SparkSession", tmp_path: Path) -> None:
+    from reconciler.balance.spark import lake
+
+    place = f"file://{tmp_path}/lake"
+    for name, rows in (("ours", measured(0, partitions=1)), ("theirs", late(0))):
+        write_file(tmp_path / name, "day.parquet", rows)
+
+    def find(_: Callable[[Path], bool]) -> Found:
+        if not (tmp_path / "lake" / "bronze").exists():
+            lake.update(spark, lake.LakeTask(place, NOW, find=lambda _: files("theirs")))
+        return files("ours")
+
+    def files(name: str) -> Found:
+        return Found((SampleFile(f"file://{tmp_path}/{name}", Kind.PLACE, root=f"file://{tmp_path}/{name}"),))
+
+    with pytest.raises(ReconcilerError, match="another run has worked on this lake"):
+        lake.update(spark, lake.LakeTask(place, NOW, find=find))
+    ledger, _ = lake.update(spark, lake.LakeTask(place, NOW, find=find))
+    assert {row["partition"] for row in _read(tmp_path / "lake" / "silver", MEASURED, 0)} == {0, 2}
+
+    # Both write the ledger of one number, ours first.
+    shutil.copytree(tmp_path / "lake" / "_ledger", tmp_path / "other" / "_ledger")
+    ours = lake._written(spark, place, ledger)
+    lake._written(spark, f"file://{tmp_path}/other", ledger)
+    shutil.copytree(tmp_path / "other" / "_ledger", tmp_path / "lake" / "_ledger", dirs_exist_ok=True)
+    with pytest.raises(ReconcilerError, match="another run has worked on this lake"):
+        lake._written(spark, place, ours, [Day(MEASURED, _date(0))])
+    assert lake.read_ledger(spark, place).pending == (Day(MEASURED, _date(0)),)
+
+
+def test_files_that_belong_together_are_taken_anew_together_or_not_at_all(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     from reconciler.balance.files.ledger import Ledger, TakenFile, Version
@@ -185,12 +218,15 @@ def test_files_that_belong_together_are_taken_anew_together_and_one_that_is_not_
     both = new_files(spark, find, ledger, None)
     assert ([file.path for file in both.files], both.notes) == ([changed, same], ())
     paths[1].unlink()
-    one = new_files(spark, find, ledger, None)
-    assert ([file.path for file in one.files], len(one.notes)) == ([changed], 1)
-    assert one.notes[0].startswith(f"{same}: was taken with a file that has changed")
+    with pytest.raises(ReconcilerError, match=f"{changed}: has changed, and was taken together with {same}, not among"):
+        new_files(spark, find, ledger, None)
 
 
-def test_samples_of_no_cluster_are_taken_again_once_a_cluster_is_named(spark: "SparkSession", tmp_path: Path) -> None:
+def test_samples_of_no_cluster_are_taken_again_once_one_is_named_and_defective_ones_are_told(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    from reconciler.balance.spark.lake import loads_of_window, window_of
+
     folder, place = tmp_path / "in", tmp_path / "lake"
     folder.mkdir()
     (folder / "a.csv").write_text(f"ts,topic,partition,bytes_in\n{_date(0)}T12:00:00Z,t,0,5\n")
@@ -199,6 +235,13 @@ def test_samples_of_no_cluster_are_taken_again_once_a_cluster_is_named(spark: "S
     ledger, report = bring(spark, place, folder, cluster="prod")
     assert (report.taken, [*ledger.made]) == (1, [("prod", _date(0))])
     assert bring(spark, place, folder, cluster="prod")[1].taken == 0
+    (folder / "b.csv").write_text(f"cluster,ts,topic,partition,bytes_in\nbad,{_date(0)}T12:00:00Z,,0,5\n")
+    ledger, _ = bring(spark, place, folder, cluster="prod")
+    told = loads_of_window(spark, window_of(ledger, str(place), None, 1), str(tmp_path / "out"), document)
+    assert [(one.cluster, one.partitions, one.all_defects["incomplete"]) for one in told.clusters] == [
+        ("bad", 0, 1),
+        ("prod", 1, 0),
+    ]
 
 
 def _read(table: Path, cluster: str, day: int) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Places that are no paths: URIs that Hadoop knows, tables, and what must not be taken for mere files."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,7 +17,7 @@ from helpers.samples.sample_tables import START, STRANGE, drawn_rows, write_by_a
 
 from reconciler.balance.files.folders import LOADS_REPORT, TABLES_MARK
 from reconciler.balance.files.sample_files import Kind, find_sample_files
-from reconciler.files.loads import LoadsUnreadable, read_loads
+from reconciler.files.loads import LoadsUnreadable, read_loads, seen_of_loads
 from reconciler.files.places import as_local, file_system, is_uri, may_be_table
 from reconciler.model.problem import InvalidInput, ReconcilerError
 
@@ -160,6 +161,7 @@ def test_an_object_store_lists_the_old_result_or_the_new_one_whole_wherever_a_wr
             listed = _listed(out)
             assert all((out / name).exists() for name in listed)
             assert len({name[:4] for name in listed}) == bool(listed), "of two results"
+            assert _listed_texts(out) == ({LOADS_REPORT: listed[0][0]} if listed else {}), "text of another result"
             seen.add("".join({name[0] for name in listed}))
         assert (out / LOADS_REPORT).read_text() == generation
         assert sorted(path.name for path in out.glob("*.parquet")) == _listed(out)
@@ -169,6 +171,11 @@ def test_an_object_store_lists_the_old_result_or_the_new_one_whole_wherever_a_wr
 def _listed(out: Path) -> list[str]:
     mark = out / "_files" / "list.json"
     return list(json.loads(mark.read_text())["files"]) if mark.exists() else []
+
+
+def _listed_texts(out: Path) -> dict[str, str]:
+    mark = out / "_files" / "list.json"
+    return dict(json.loads(mark.read_text()).get("texts", {})) if mark.exists() else {}
 
 
 def test_a_result_at_an_object_store_is_read_by_its_list(spark: "SparkSession", store: Lake) -> None:
@@ -189,11 +196,14 @@ def test_what_a_run_that_died_has_staged_at_an_object_store_does_not_stop_the_ne
 ) -> None:
     from reconciler.balance.spark.tables import read_table
 
-    staged = store.folder / "out" / "_new-0a1b2c3d"
-    staged.mkdir(parents=True)
-    (staged / "part-0.parquet").write_bytes(b"cut off")
+    staged, older = (store.folder / "out" / f"_new-{mark}" for mark in ("0a1b2c3d", "4e5f6a7b"))
+    for folder in (staged, older):
+        folder.mkdir(parents=True)
+        (folder / "part-0.parquet").write_bytes(b"cut off")
+    os.utime(older / "part-0.parquet", (START, START))
     _write(spark.range(3), f"{store.uri}/out")
     assert read_table(spark, f"{store.uri}/out").count() == 3
+    assert (staged.exists(), older.exists()) == (True, False), "removed after a day"
 
 
 def test_a_result_that_spark_connect_wrote_at_an_object_store_is_replaced(spark: "SparkSession", store: Lake) -> None:
@@ -334,6 +344,13 @@ def test_a_table_is_not_read_as_bare_parquet_but_by_its_reader_or_not_at_all(
     assert raised.value.code == "KR283"
 
 
+def test_a_bucket_too_is_looked_at_for_a_table_that_a_folder_is_a_part_of() -> None:
+    from reconciler.balance.spark.places import folders_above
+
+    assert folders_above("s3a://lake/a/b") == ["s3a://lake", "s3a://lake/a"]
+    assert folders_above("s3a://lake") == []
+
+
 def test_an_iceberg_table_is_the_folder_above_its_own_metadata(spark: "SparkSession", lake: Lake) -> None:
     from reconciler.balance.spark.places import looked_up
 
@@ -373,6 +390,11 @@ def test_loads_are_read_by_the_list_that_an_object_store_keeps(tmp_path: Path) -
     (tmp_path / "_files" / "list.json").write_text(json.dumps({"files": ["new.parquet", "other.parquet"]}))
     for place in (str(tmp_path), f"file://{tmp_path}", f"file:{tmp_path}"):
         assert len(read_loads(place, "c").of) == 2
+    report = {"clusters": [{"cluster": "c", "samples": 7, "defects": {}}]}
+    told = {"files": ["new.parquet"], "texts": {LOADS_REPORT: json.dumps(report)}}
+    (tmp_path / "_files" / "list.json").write_text(json.dumps(told))
+    (tmp_path / LOADS_REPORT).write_text(json.dumps(report).replace("7", "8"))
+    assert seen_of_loads(str(tmp_path), "c", datetime(2026, 11, 22, tzinfo=UTC)).samples == 7
     (tmp_path / "_files" / "list.json").write_text('{"files": ["new.par')
     with pytest.raises(LoadsUnreadable, match=r"_files/list.json is damaged; run loads again"):
         read_loads(str(tmp_path), "c")

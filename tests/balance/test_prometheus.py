@@ -56,6 +56,11 @@ def test_what_exports_tell_twice_counts_once_and_a_share_without_growth_is_unkno
         _log("size", "grows", 0, {0: 0, 1: 100, 2: 200, 3: 300}),
         _log("size", "grows", 1, {2: 500, 3: 800}),
         _series(f"{IN}_oneminuterate", "grows", {0: 80, 1: 80, 2: 80, 3: 80}),
+        # Broker b has no counter, as a has. Who broker 1 is, nobody knows: it may be a.
+        *(_log("logendoffset", "both", partition, {0: 0, 1: 10 + 10 * partition}) for partition in (0, 1)),
+        _series(f"{IN}_total", "both", {0: 0, 1: 9000}),
+        *(_series(f"{IN}_oneminuterate", "both", {0: 90, 1: 90}, instance=name) for name in ("a", "b")),
+        _series(f"{IN}_oneminuterate", "both", {0: 90, 1: 90}, broker="1"),
     )
     # The next range begins where this one ended. It was written later, so what it says of that moment counts.
     _export(
@@ -92,6 +97,8 @@ def test_what_exports_tell_twice_counts_once_and_a_share_without_growth_is_unkno
         ("mixed", 1): [None, 60, None],
         ("grows", 0): [None, 80, 80, 20],
         ("grows", 1): [None, 60],
+        ("both", 0): [None, 80],
+        ("both", 1): [None, 160],
     }
     # Of three topics two partitions each at the shared moment; of two topics the rate then, of one at each moment.
-    assert defects == {Rule.DUPLICATE: 6 + 2 + 4, Rule.ESTIMATED: 18 + 3 + 4}
+    assert defects == {Rule.DUPLICATE: 6 + 2 + 4, Rule.ESTIMATED: 18 + 3 + 4 + 2}

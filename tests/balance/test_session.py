@@ -10,7 +10,7 @@ from reconciler.balance.spark.java import java_version, require_java
 from reconciler.balance.spark.session import spark_session
 from reconciler.balance.spark.settings import SparkChoice, conf_of, secrets_of, settings
 from reconciler.balance.workflow.loads import SparkJob, make_loads
-from reconciler.model.problem import InvalidInput, ReconcilerError
+from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.workflow.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -128,6 +128,18 @@ def test_a_setting_that_a_running_spark_does_not_take_is_told_and_the_rest_is_le
     ):
         pass
     assert spark.range(3).count() == 3
+
+
+def test_memory_for_a_driver_that_runs_already_is_told_to_do_nothing(spark: "SparkSession") -> None:
+    told: list[Problem] = []
+    with spark_session(SparkChoice(driver_memory="4g", on_warning=told.append)) as session:
+        assert session.conf.get("spark.sql.session.timeZone") == "UTC"
+    with spark_session(SparkChoice(on_warning=told.append)):
+        pass
+    assert spark.range(1).count() == 1
+    assert list(map(str, told)) == [
+        "--driver-memory 4g does nothing: Spark's driver runs already; give it memory where it is started (KR289)"
+    ]
 
 
 def test_what_jobs_cost_is_told_where_a_block_ends_well_and_jobs_of_others_do_not_count(spark: "SparkSession") -> None:

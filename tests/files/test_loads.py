@@ -1,14 +1,17 @@
 """Measured loads from Parquet: what is read, what is refused and in which words."""
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from reconciler.files.loads import LoadsUnreadable, read_loads
+from reconciler.files.loads import LoadsUnreadable, read_loads, seen_of_loads
+from reconciler.model.gates import Seen
 from reconciler.model.loads import PartitionLoad, Statistic
 from reconciler.model.problem import InvalidInput
 from reconciler.model.topic_partition import TopicPartition
@@ -119,3 +122,24 @@ def test_without_pyarrow_one_sentence_says_how_to_get_it(tmp_path: Path, monkeyp
     with pytest.raises(LoadsUnreadable, match=r"pip install 'kafka-reconciler\[loads\]'") as raised:
         read_loads(str(tmp_path), "prod")
     assert raised.value.code == "KR151"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"lastBucket": "yesterday", "samples": "many", "defects": {"late": 1}},
+        {"lastBucket": "2026-11-21T00:00:00", "samples": 9, "defects": ["late"]},
+        {"lastBucket": 7, "samples": True, "defects": None},
+        {"lastBucket": [], "samples": -1, "defects": {}},
+    ],
+)
+def test_a_strange_report_beside_loads_tells_nothing(tmp_path: Path, told: dict[str, object]) -> None:
+    parquet.write_table(pa.table({"cluster": ["prod"], "coverage": [0.5]}), tmp_path / "loads.parquet")
+    report = tmp_path / "_report.json"
+    report.write_text(json.dumps({"clusters": [{"cluster": "prod"} | told]}), "utf-8")
+    assert seen_of_loads(str(tmp_path), "prod", datetime(2026, 11, 22, tzinfo=UTC)) == Seen("prod", 0.5)
+    own = {"lastBucket": "2026-11-21T00:00:00Z", "samples": 9, "defects": {"late": 1, "gap": "two"}}
+    report.write_text(json.dumps({"clusters": [{"cluster": "prod"} | own]}), "utf-8")
+    assert seen_of_loads(str(tmp_path), "prod", datetime(2026, 11, 22, tzinfo=UTC)) == Seen(
+        "prod", 0.5, 86400, 9, {"late": 1}
+    )

@@ -47,7 +47,12 @@ def test_a_gate_is_written_as_it_is_read(text: str) -> None:
         ("negative>1%", Seen("prod", samples=100, counts={"negative": 1}), None),
         ("negative>1%", Seen("prod", samples=100, counts={"negative": 2}), "prod: negative is 2%, above 1%"),
         ("negative>1%", Seen("prod", samples=0, counts={"negative": 2}), "prod: negative is 100%, above 1%"),
-        ("counterReset>0", Seen("prod", counts={}), None),
+        ("counterReset>0", Seen("prod", counts={"counterReset": 0}), None),
+        (
+            "counterReset>0",
+            Seen("prod", counts={"negative": 0}),
+            "prod: counterReset is not known, so --fail-on 'counterReset>0' cannot be held",
+        ),
         ("counterReset>0", Seen("prod", counts={"counterReset": 3}), "prod: counterReset is 3, above 0"),
         (
             "counterReset>0",

@@ -97,6 +97,8 @@ def test_what_is_not_known_is_said_in_every_form() -> None:
     report = replace(report, clusters=(replace(report.clusters[0], history=bare),))
     for shown in (as_html.balance(report), as_tables.balance(report).text(), as_tables.balance(report).markdown()):
         assert "no samples of brokers" in shown
+        assert "on one scale" not in shown
+        assert "Heat maps" not in shown
     assert Parsed(as_html.balance(report)).open == []
 
 

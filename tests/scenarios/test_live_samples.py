@@ -65,6 +65,11 @@ class Watcher:
         rows = self._rows(self.folder / f"round-{self.rounds}")
         return {(row["topic"], row["partition"]): (row["size_bytes"], row["end_offset"]) for row in rows}
 
+    def starts(self) -> dict[tuple[str, int], int | None]:
+        """Return the log start offset of each partition that the last round shows."""
+        rows = self._rows(self.folder / f"round-{self.rounds}")
+        return {(row["topic"], row["partition"]): row["log_start_offset"] for row in rows}
+
     def replicas(self) -> set[tuple[str, int, int]]:
         """Return the replicas that the last round shows on disk."""
         folder = self.folder / f"round-{self.rounds}" / "_replicas"
@@ -101,6 +106,7 @@ def test_what_may_not_be_seen_and_what_a_dead_broker_holds_is_unknown_and_told(
     watcher.grant(ResourceType.TOPIC, "open")
     kafka.wait_for(lambda: watcher_sees(watcher), "the right to be known")
     assert watcher.partitions() == {("open", 0): (None, RECORDS), ("open", 1): (None, 0)}
+    assert watcher.starts() == {("open", 0): 0, ("open", 1): 0}
     assert watcher.replicas() == set()
 
     watcher.grant(ResourceType.BROKER, "kafka-cluster")

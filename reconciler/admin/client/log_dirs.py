@@ -10,9 +10,9 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 
 from reconciler.admin.client import observe
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, missing_right, name_of
-from reconciler.admin.client.offsets import end_offsets
+from reconciler.admin.client.offsets import end_offsets, log_offsets
 from reconciler.admin.client.wire import Wire, by_topic
-from reconciler.admin.port import DiskUse
+from reconciler.admin.port import EARLIEST, DiskUse
 from reconciler.model.cluster import Broker, FutureReplica, LogDir, Topic, leaders_of
 from reconciler.model.problem import MissingRight
 from reconciler.model.sample import ClusterSample, ReplicaOnDisk
@@ -64,7 +64,7 @@ def disk_report(wire: Wire, broker_ids: Collection[int]) -> DiskReport:
 
 
 def sample(wire: Wire) -> ClusterSample:
-    """Return what the log dirs of all live brokers hold, and every end offset; needs Describe on cluster and topics.
+    """Return what the log dirs of all live brokers hold, and every log's offsets; needs Describe on cluster and topics.
 
     A missing answer or right hides only what it would have told, and `untold` says so.
     """
@@ -74,13 +74,21 @@ def sample(wire: Wire) -> ClusterSample:
     replicas = sorted(replica for broker, answer in answers.items() for replica in _replicas(broker, answer))
     leaders = leaders_of(topics.values())
     offsets = end_offsets(wire, leaders)
+    starts = log_offsets(wire, {key: leaders[key] for key in offsets}, EARLIEST)
     untold = [
         *_silent(brokers, topics, answers),
         *_refused(answers),
         *_hidden(wire, topics, [replica.topic_partition for replica in replicas]),
         *_offsets_missing(leaders.keys() - offsets.keys()),
     ]
-    return ClusterSample(cluster_id, topics, tuple(replicas), dict(sorted(offsets.items())), tuple(untold))
+    return ClusterSample(
+        cluster_id,
+        topics,
+        tuple(replicas),
+        dict(sorted(offsets.items())),
+        tuple(untold),
+        {key: offset for key, offset in sorted(starts.items()) if offset is not None},
+    )
 
 
 def _asked(

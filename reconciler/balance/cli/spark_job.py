@@ -17,6 +17,7 @@ from reconciler.command.verbs import option
 if TYPE_CHECKING:
     from reconciler.balance.spark.work import Work
     from reconciler.balance.workflow.loads import SparkJob
+    from reconciler.model.problem import Problem
 
 Result = TypeVar("Result")
 MEASURES = ("bytes_in", "bytes_out", "messages_in", "size_bytes", "end_offset")
@@ -89,7 +90,7 @@ def spark_job(bucket_help: str) -> Callable[[Callable[..., Result]], Callable[..
             seconds, has_progress = int(bucket.total_seconds()), sys.stderr.isatty()
             # spark-submit puts stderr into stdout, where a report may be.
             tell_work = None if is_submitted(os.environ) else _tell_work
-            spark = SparkChoice(master, driver_memory, has_progress, _added(conf), tell_work)
+            spark = SparkChoice(master, driver_memory, has_progress, _added(conf), tell_work, _tell_problem)
             job = SparkJob(datetime.now(UTC), (*samples, *more), seconds, spark, measure)
             return command(*arguments, job=job, **options)
 
@@ -111,6 +112,12 @@ def _added(written: tuple[str, ...]) -> Mapping[str, str]:
 
     hide(secrets_of(written))
     return conf_of(written)
+
+
+def _tell_problem(problem: "Problem") -> None:
+    from reconciler.render.as_text import problem_line
+
+    tell(problem_line(problem))
 
 
 def _tell_work(work: "Work") -> None:

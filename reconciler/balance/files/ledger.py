@@ -90,6 +90,8 @@ class Ledger:
     """Takings and sources whose rows no longer count: their file was taken anew."""
     made: Mapping[Day, str] = field(default_factory=dict)
     """The days that are whole in silver and gold, and the fingerprint of what each was made from."""
+    mark: str = ""
+    """Tells two runs apart that wrote a ledger of one number; empty where a lock keeps a second run away."""
 
     @cached_property
     def wanted(self) -> Mapping[Day, str]:
@@ -148,6 +150,11 @@ class Ledger:
         """Return the ledger once every day is made."""
         return replace(self, made=self.wanted)
 
+    def without_made(self, days: Iterable[Day]) -> "Ledger":
+        """Return the ledger with these days to be made anew."""
+        undone = frozenset(days)
+        return replace(self, made={day: each for day, each in self.made.items() if day not in undone})
+
     def takings_of(self, day: Day, *, evening: bool = False) -> tuple[int, ...]:
         """Return the takings that have samples of that day, or of its evening."""
         return self._takings[evening].get(day, ())
@@ -166,7 +173,7 @@ class Ledger:
         lines = [json.dumps(["file", *_of_file(self.files[path])]) for path in sorted(self.files)]
         lines += [json.dumps(["replaced", *each]) for each in sorted(self.replaced)]
         lines += [json.dumps(["made", self.made[day], *day]) for day in sorted(self.made, key=lambda day: day.order)]
-        head = [_FORM, self.number, self.takings, self.bucket_seconds, len(lines)]
+        head = [_FORM, self.number, self.takings, self.bucket_seconds, len(lines), self.mark]
         return "\n".join([json.dumps(["ledger", *head]), *lines])
 
 
@@ -175,7 +182,7 @@ def ledger_of(text: str) -> Ledger | None:
     lines = [json.loads(line) for line in text.splitlines() if line]
     if not lines or lines[0][0] != "ledger" or lines[0][5] != len(lines) - 1:
         return None
-    _, _, number, takings, bucket_seconds, _ = lines[0]
+    _, _, number, takings, bucket_seconds, _, *mark = lines[0]
     files = (_file_of(*values) for kind, *values in lines if kind == "file")
     replaced = ((taking, source) for kind, taking, source, *_ in lines if kind == "replaced")
     return Ledger(
@@ -185,6 +192,7 @@ def ledger_of(text: str) -> Ledger | None:
         {file.path: file for file in files},
         frozenset(replaced),
         {Day(*day): fingerprint for kind, fingerprint, *day in lines if kind == "made"},
+        "".join(mark),
     )
 
 

@@ -79,6 +79,8 @@ BROKER_COLUMNS = {
 """One row for each broker and moment, which `collect` writes beside the samples where exporters tell it."""
 ESTIMATED = "estimated"
 """A column that files of samples may have: whether a row's rates were not measured, but made of a topic's."""
+LOG_START = "log_start_offset"
+"""A column that files of samples may have: the first offset of the leader's log, by which a new log is told."""
 NEEDED = ("ts", "topic", "partition")
 MEASURES = (*RATES, "size_bytes", "end_offset")
 REPLICA_ONLY = ("broker", "log_dir", "offset_lag", "is_future")
@@ -331,7 +333,7 @@ _COLUMNS_OF: Mapping[Kind, Callable[[Path], list[tuple[str, str]]]] = {
 def _known_columns(columns: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the columns that have a type: one in which nothing was ever known is as if it were not there."""
     typed = [(name, kind) for name, kind in columns if kind != "null"]
-    for name in (*COLUMNS, *REPLICA_ONLY):
+    for name in (*COLUMNS, LOG_START, *REPLICA_ONLY):
         _refuse_twice(name, [found for found, _ in typed if found.lower() == name])
     return typed
 
@@ -341,7 +343,7 @@ def csv_header(head: str) -> tuple[list[str], str]:
     header, separator = csv_fields(head)
     if not header:
         raise Wrong(DAMAGED, f"is empty; its first line must name the columns, such as {','.join(COLUMNS)}")
-    for name in (*COLUMNS, *REPLICA_ONLY):
+    for name in (*COLUMNS, LOG_START, *REPLICA_ONLY):
         _refuse_twice(name, [found for found in header if found == name])
     return header, separator
 
@@ -380,7 +382,7 @@ def _refuse_other_answers(head: str) -> None:
 def check_columns(file: SampleFile) -> None:
     """Refuse a file whose needed columns are missing, misspelt or of a type that cannot be a time, text or number."""
     missing = [name for name in NEEDED if name not in file.names]
-    for name in sorted(file.names - set(COLUMNS) - set(REPLICA_ONLY)):
+    for name in sorted(file.names - {*COLUMNS, LOG_START, *REPLICA_ONLY}):
         wanted = [each for each in COLUMNS if each not in file.names]
         meant = get_close_matches(name, wanted, n=1, cutoff=0.75)
         if meant:
@@ -409,14 +411,14 @@ def _expected(name: str) -> tuple[str, tuple[str, ...]] | None:
     if name in {"cluster", "topic"}:
         return "a text", _TEXTS
     number = "a number: whole, a float of 32 or 64 bits, a decimal of up to 38 digits, or a text that is one"
-    return (number, _NUMBERS) if name in {"partition", *MEASURES} else None
+    return (number, _NUMBERS) if name in {"partition", *MEASURES, LOG_START} else None
 
 
 def unused_columns(files: Iterable[SampleFile]) -> list[str]:
     """Return a note for each column that no sample has, by the first file that has it."""
     unused: dict[str, str] = {}
     for file in files:
-        used = {*COLUMNS, *REPLICA_ONLY} if file.has_replicas else {*COLUMNS, ESTIMATED}
+        used = {*COLUMNS, *REPLICA_ONLY} if file.has_replicas else {*COLUMNS, LOG_START, ESTIMATED}
         for name in sorted(set(dict(file.columns)) - used):
             unused.setdefault(name, file.path)
     return [f"{path}: the column {name} is none of a sample's; not used" for name, path in sorted(unused.items())]

@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ DAMAGED = "KR145"
 WRONG_COLUMNS = "KR146"
 NAMELESS = "KR441"
 HEAD_BYTES = 1 << 16
-# The first line of JmxTool names each object of each partition.
-_JMX_HEAD_BYTES = 1 << 25
+# The first line of JmxTool names each object of each partition, and the schema of an Avro file may be a long one.
+_LONG_HEAD_BYTES = 1 << 25
 COMPRESSED = (".gz", ".zst")
 _JMX_TOLD = re.compile(r"^(Trying to connect to JMX url|Could not connect to JMX url|Could not find all object names)")
 _JMX_OTHER_FORMATS = re.compile(r'^time(=|\t|,")')
@@ -103,14 +104,14 @@ def orc_columns(path: Path) -> list[tuple[str, str]]:
 
 def avro_columns(path: Path) -> list[tuple[str, str]]:
     """Return the fields of an Avro file's records and their types as Arrow names them."""
-    head = head_of(path)
-    if not head.startswith(_AVRO_MAGIC):
-        raise Wrong(DAMAGED, "is no Avro file, or a damaged one: it does not begin as one")
-    try:
-        schema = json.loads(_avro_metadata(head)["avro.schema"])
-        return [(field["name"], _avro_type(field["type"])) for field in schema["fields"]]
-    except (IndexError, KeyError, TypeError, ValueError):
-        raise Wrong(DAMAGED, "is a damaged Avro file, or holds no records: its schema cannot be read") from None
+    for most in (HEAD_BYTES, _LONG_HEAD_BYTES):
+        head = head_of(path, most)
+        if not head.startswith(_AVRO_MAGIC):
+            raise Wrong(DAMAGED, "is no Avro file, or a damaged one: it does not begin as one")
+        with suppress(IndexError, KeyError, TypeError, ValueError):
+            schema = json.loads(_avro_metadata(head)["avro.schema"])
+            return [(field["name"], _avro_type(field["type"])) for field in schema["fields"]]
+    raise Wrong(DAMAGED, "is a damaged Avro file, or holds no records: its schema cannot be read")
 
 
 def _avro_metadata(head: bytes) -> dict[str, bytes]:
@@ -173,7 +174,7 @@ def is_jmx_tool(head: str) -> bool:
 
 def refuse_other_objects(path: Path) -> None:
     """Raise Wrong for what JmxTool printed where it tells nothing of topics, or not when it was."""
-    line, ended, rest = head_of(path, _JMX_HEAD_BYTES).decode("utf-8", "replace").partition("\n")
+    line, ended, rest = head_of(path, _LONG_HEAD_BYTES).decode("utf-8", "replace").partition("\n")
     if not ended:
         raise Wrong(DAMAGED, "is cut short in its first line, which names JmxTool's objects")
     if not _JMX_USED.search(line):

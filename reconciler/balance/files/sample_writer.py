@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from uuid import uuid4
 
-from reconciler.balance.files.sample_files import BROKER_COLUMNS, ESTIMATED, REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.balance.files.sample_files import BROKER_COLUMNS, ESTIMATED, LOG_START, REPLICA_COLUMNS, SAMPLE_COLUMNS
 from reconciler.balance.model.cruise_control import Report
 from reconciler.balance.model.exported import BrokerSample
 from reconciler.balance.model.shares import RATES, Shares
@@ -75,7 +75,7 @@ def write_round(
     partitions = [
         (
             moment, cluster, *key, *(shares.get(key, {}).get(rate) for rate in RATES), sizes.get(key),
-            sample.end_offsets.get(key), key in shares,
+            sample.end_offsets.get(key), sample.start_offsets.get(key), key in shares,
         )
         for key in sample.partitions()
     ]  # fmt: skip
@@ -116,7 +116,7 @@ def write_reports(out: Path, cluster: str, at: datetime, reports: Sequence[Repor
         brokers = [(moment, cluster, *report.broker) for moment, report in told]
         _write(out / BROKERS_FOLDER / place, BROKER_COLUMNS, brokers)
         partitions = [
-            (moment, cluster, *each.topic_partition, *each.rates, each.size_bytes, None, each.is_estimated)
+            (moment, cluster, *each.topic_partition, *each.rates, each.size_bytes, None, None, each.is_estimated)
             for moment, report in told
             for each in report.partitions
         ]
@@ -135,10 +135,15 @@ def new_place(cluster: str, day: datetime, moment: datetime) -> Path:
 
 
 def _write_partitions(path: Path, rows: Sequence[tuple[object, ...]]) -> Path | None:
-    """Write rows that end in whether their rates are estimated, a column that is there where any is."""
-    if any(row[-1] for row in rows):
-        return _write(path, {**SAMPLE_COLUMNS, ESTIMATED: "bool_"}, rows)
-    return _write(path, SAMPLE_COLUMNS, [row[:-1] for row in rows])
+    """Write rows that end in a log's start, and in whether rates are estimated: columns that are there where any is."""
+    columns = {**SAMPLE_COLUMNS, LOG_START: "int64", ESTIMATED: "bool_"}
+    unused = {
+        *(() if any(row[-2] is not None for row in rows) else (LOG_START,)),
+        *(() if any(row[-1] for row in rows) else (ESTIMATED,)),
+    }
+    places = [place for place, name in enumerate(columns) if name not in unused]
+    kept = {name: kind for name, kind in columns.items() if name not in unused}
+    return _write(path, kept, [tuple(row[place] for place in places) for row in rows])
 
 
 def escaped(name: str) -> str:

@@ -3,7 +3,8 @@
     DIR/bronze/taken=000012/cluster=prod-eu/date=2026-11-21/part-….parquet
 
 Each run that takes files has a folder, named by its number. After a run that died, the next one has the same number
-and writes that folder anew. Nothing else is ever written over: a later run takes a changed file again, and the ledger
+and writes that folder anew; at a URI, where runs cannot keep each other away, each has a number of its own, and the
+ledger names those that count. Nothing else is ever written over: a later run takes a changed file again, and the ledger
 says that the rows of its older version no longer count. Samples without a time or a cluster, and those from the future,
 have no date.
 """

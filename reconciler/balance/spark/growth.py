@@ -6,9 +6,10 @@ fall (retention and compaction make sizes fall; that is no negative inflow). Wit
 itself counts while it does not fall. Bytes out do not follow from growth and stay unknown.
 
 A log end offset that fell is that of a new log if it is less than half of the one before, and the next one does not
-stand where that one stood: its value alone is the growth. Any other fall is that of a replica which lags, told because
-the leader's broker did not answer, or of a log that was cut: such a sample tells nothing of growth, and what comes next
-is measured from the sample before it.
+stand where that one stood: its value alone is the growth. Where log start offsets are known and records were deleted
+before, they decide: a new log begins before the older one's start, and ends before it too, or begins at 0. Any other
+fall is that of a replica which lags, told because the leader's broker did not answer, or of a log that was cut: such a
+sample tells nothing of growth, and what comes next is measured from the sample before it.
 """
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
@@ -16,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spar
 
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.normalise import GROUP, MARKS, MICROS, MICROS_PER_DAY, by_time, is_kept, mark, marks, only
-from reconciler.balance.spark.schemas import KEYS
+from reconciler.balance.spark.schemas import KEYS, LOG_START
 
 GROWTH = "growth"
 # No partition grows by a petabyte a day; a steeper slope is that of a broken size.
@@ -53,23 +54,39 @@ def grown(samples: DataFrame, newest_first: WindowSpec, is_counted: Column) -> D
 
 def _beside_the_one_before(samples: DataFrame, newest_first: WindowSpec, is_counted: Column) -> DataFrame:
     """Add `is_new`, `is_back` and `before`: the last sample that has an offset or a size, and is not back."""
-    offset, older, newer = (F.col(name) for name in ("known_offset", "older", "newer"))
-    is_new = (offset < older / 2) & F.coalesce(newer < older, F.lit(col=True))
-    known = samples.withColumn("known_offset", F.when(is_counted, F.col("end_offset")))
+    offset, older = (F.col(f"{name}.end_offset") for name in ("log", "older"))
+    log = F.struct("end_offset", F.col(LOG_START).alias("start"))
+    log = F.when(is_counted & F.col("end_offset").isNotNull(), log)
     beside = {
-        "older": F.expr("lead(known_offset) ignore nulls").over(newest_first),
-        "newer": F.expr("lag(known_offset) ignore nulls").over(newest_first),
+        "older": F.expr("lead(log) ignore nulls").over(newest_first),
+        "newer": F.expr("lag(log) ignore nulls").over(newest_first),
     }
     is_told = is_counted & (offset.isNotNull() | F.col("size_bytes").isNotNull())
     here = F.when(is_told & ~F.col("is_back"), F.struct("at", "end_offset", "size_bytes"))
     return (
-        known.withColumns(beside)
-        .withColumn("is_new", _surely(is_new))
+        samples.withColumn("log", log)
+        .withColumns(beside)
+        .withColumn("is_new", _surely(_is_new()))
         .withColumn("is_back", _surely((offset < older) & ~F.col("is_new")))
         .withColumn("here", here)
         .withColumn("before", F.expr("lead(here) ignore nulls").over(newest_first))
-        .drop("known_offset", "older", "newer")
+        .drop("log", "older", "newer")
     )
+
+
+def _is_new() -> Column:
+    """Return whether the `log` began anew after the `older` sample; the `newer` one does not go on from that."""
+
+    def ends(log: str) -> Column:
+        return F.col(f"{log}.end_offset")
+
+    def starts(log: str) -> Column:
+        return F.col(f"{log}.start")
+
+    by_end = (ends("log") < ends("older") / 2) & F.coalesce(ends("newer") < ends("older"), F.lit(col=True))
+    is_before = (starts("log") < starts("older")) & F.coalesce(starts("newer") < starts("older"), F.lit(col=True))
+    by_start = is_before & ((ends("log") < starts("older")) | (starts("log") == 0))
+    return F.when((starts("older") > 0) & starts("log").isNotNull(), by_start).otherwise(by_end)
 
 
 def _grown(samples: DataFrame) -> DataFrame:

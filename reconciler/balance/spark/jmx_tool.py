@@ -130,4 +130,5 @@ def _points(told: DataFrame, columns: DataFrame) -> DataFrame:
     """Return one row for each figure of a partition's log or a topic's rate."""
     fields = told.select("cluster", *_FILE, "written_at", "ts", "at", F.posexplode("fields").alias("place", "field"))
     what = F.broadcast(columns.drop("cluster", "written_at"))
-    return fields.join(what, on=[*_FILE, "place"], how="inner").transform(with_value, "field").drop("field")
+    figures = fields.join(what, on=[*_FILE, "place"], how="inner").transform(with_value, "field").drop("field")
+    return figures.withColumn("named_by", F.lit("file"))

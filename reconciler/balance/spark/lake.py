@@ -6,11 +6,12 @@ Each step ends with a whole result, from which the next run sees what is left to
 the next one takes and makes what is missing, and ends where an undisturbed run ends.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -144,7 +145,9 @@ def loads_of_window(
             for table in result.kept:
                 table.unpersist()
         defects = window.defects(spark)
-        clusters = tuple(_with_defects(one, defects.get(one.cluster, {})) for one in found)
+        none_counts = [ClusterSamples(name) for name in defects.keys() - {one.cluster for one in found}]
+        in_order = sorted((*found, *none_counts), key=lambda one: (one.cluster is not None, one.cluster or ""))
+        clusters = tuple(_with_defects(one, defects.get(one.cluster, {})) for one in in_order)
         report = LoadReport(window.bucket_seconds, clusters, tuple(notes))
         if not report.partitions:
             raise ReconcilerError("no sample of these days counts, so there are no loads to write", code=NO_DAYS)
@@ -157,7 +160,7 @@ def _with_defects(one: ClusterSamples, marked: Mapping[Rule, int]) -> ClusterSam
 
 
 def _held(task: LakeTask) -> AbstractContextManager[None]:
-    """Hold a lake of this machine; of another file system only the ledger tells of other runs."""
+    """Hold a lake of this machine; of another file system only the ledger tells of other runs (`_written`)."""
     if is_uri(task.place):
         return nullcontext()
     refuse_no_lake(Path(task.place))
@@ -198,7 +201,7 @@ def _with_new_files(spark: SparkSession, task: LakeTask, ledger: Ledger) -> tupl
     new = new_files(spark, task.find, ledger, task.cluster)
     if not new.files:
         return ledger, 0, new.notes
-    number = ledger.takings + 1
+    number = _next_taking(task.place, ledger)
     found = take(spark, _table(task.place, "bronze"), number, [*new.files], cluster=task.cluster, now=task.now)
     sources = sources_of(new.files, found)
     taken = []
@@ -227,7 +230,7 @@ def _with_all_days(spark: SparkSession, place: str, ledger: Ledger) -> tuple[Led
     for day in gone:
         for table, schema in schemas.items():
             empty_day(spark, table, day, schema)
-    return _written(spark, place, ledger.with_all_made()), pending
+    return _written(spark, place, ledger.with_all_made(), (*pending, *gone)), pending
 
 
 def read_ledger(spark: SparkSession, place: str) -> Ledger:
@@ -236,15 +239,40 @@ def read_ledger(spark: SparkSession, place: str) -> Ledger:
     return max((each for each in found if each is not None), key=lambda each: each.number, default=Ledger())
 
 
-def _written(spark: SparkSession, place: str, ledger: Ledger) -> Ledger:
-    """Write the ledger in place of the one before the last, so that one is whole whenever a run ends."""
-    if is_uri(place) and read_ledger(spark, place).number != ledger.number:
-        raise ReconcilerError(f"{place}: another run has worked on this lake meanwhile; start again", code=IN_USE)
-    new = replace(ledger, number=ledger.number + 1)
-    folder = f"{_table(place, LEDGER)}/{_SLOTS[new.number % len(_SLOTS)]}"
-    line = in_spark(spark, arrow_table({"value": TEXT}, [(new.text(),)]))
-    line.coalesce(1).write.mode("overwrite").text(folder, compression="gzip")
+def _next_taking(place: str, ledger: Ledger) -> int:
+    """Return the number of a new taking: at a URI one that no run beside this one has, which would write over it."""
+    number = ledger.takings + 1
+    return number * 1000 + uuid4().int % 1000 if is_uri(place) else number
+
+
+def _written(spark: SparkSession, place: str, ledger: Ledger, days: Collection[Day] = ()) -> Ledger:
+    """Write the ledger in place of the one before the last, so that one is whole whenever a run ends.
+
+    At a URI no lock keeps a second run away. Where one has written meanwhile, this run gives up; `days` are those that
+    it has written over, maybe after the other one.
+    """
+    new = replace(ledger, number=ledger.number + 1, mark=uuid4().hex[:8] if is_uri(place) else "")
+    if is_uri(place):
+        _refuse_other_run(spark, place, ledger, days)
+    _put(spark, place, new)
+    if is_uri(place):
+        _refuse_other_run(spark, place, new, days)
     return new
+
+
+def _refuse_other_run(spark: SparkSession, place: str, ours: Ledger, days: Collection[Day]) -> None:
+    """Raise ReconcilerError where the ledger there is not ours; then days that both may have made are due again."""
+    there = read_ledger(spark, place)
+    if (there.number, there.mark) != (ours.number, ours.mark):
+        if days:
+            _put(spark, place, replace(there.without_made(days), number=there.number + 1, mark=uuid4().hex[:8]))
+        raise ReconcilerError(f"{place}: another run has worked on this lake meanwhile; start again", code=IN_USE)
+
+
+def _put(spark: SparkSession, place: str, ledger: Ledger) -> None:
+    folder = f"{_table(place, LEDGER)}/{_SLOTS[ledger.number % len(_SLOTS)]}"
+    line = in_spark(spark, arrow_table({"value": TEXT}, [(ledger.text(),)]))
+    line.coalesce(1).write.mode("overwrite").text(folder, compression="gzip")
 
 
 def _text(spark: SparkSession, folder: str) -> str:

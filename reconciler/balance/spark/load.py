@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spar
 from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.holes import fills_of, rung_counts, with_p95
 from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MICROS_PER_DAY, MILLI, P95, counts, is_kept
-from reconciler.balance.spark.schemas import KEYS, LOADS, RATES
+from reconciler.balance.spark.schemas import KEYS, LOADS, LOG_START, RATES
 from reconciler.balance.spark.spellings import all_of, settled
 
 HASH = "partition_hash"
@@ -360,6 +360,7 @@ def _slim(samples: DataFrame, bucket_seconds: int) -> DataFrame:
         *RATES,
         "size_bytes",
         (-F.col("end_offset")).alias("offset_back"),
+        (-F.col(LOG_START)).alias("start_back"),
         (-F.unix_micros("written_at")).alias("written_back"),
         MARKS,
     )
@@ -375,6 +376,7 @@ def _summed() -> list[Column]:
         F.collect_list("bucket_back").alias("buckets_back"),
         *(listed(rate).alias(each(rate)) for rate in RATES),
         F.collect_list("offset_back").alias("offsets_back"),
+        F.collect_list("start_back").alias("starts_back"),
         F.collect_list("written_back").alias("writings_back"),
         F.count(F.lit(1)).alias("seen"),
         F.bit_or(MARKS).alias(MARKS),
@@ -390,5 +392,5 @@ def _is_sound() -> Column:
         *(F.col(f"{rate}_known") == seen for rate in RATES if rate not in _NEVER_MADE),
         F.size("writings_back") == seen,
         F.sort_array("writings_back") == F.col("writings_back"),
-        F.sort_array("offsets_back") == F.col("offsets_back"),
+        *(F.sort_array(name) == F.col(name) for name in ("offsets_back", "starts_back")),
     )

@@ -5,7 +5,7 @@ neither size nor time, and is refused.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -19,7 +19,7 @@ from reconciler.balance.spark.bronze import source_of
 from reconciler.balance.spark.places import looked_up
 from reconciler.model.problem import ReconcilerError
 
-NOT_KNOWN = "KR299"
+NOT_KNOWN, LEFT_OUT = "KR299", "KR288"
 _LOCAL = re.compile("^file:/+")
 
 Find = Callable[[Callable[[Path], bool]], Found]
@@ -38,6 +38,7 @@ def new_files(spark: SparkSession, find: Find, ledger: Ledger, cluster: str | No
     """Return the files that are new or have changed, and all that make samples together with one of these.
 
     `cluster` is that of samples that name none; under another name their files are taken anew.
+    Raises ReconcilerError where one of these is not among the samples: its own in the lake would no longer count.
     """
     named = cluster or ""
     again: frozenset[str] = frozenset()
@@ -50,16 +51,13 @@ def new_files(spark: SparkSession, find: Find, ledger: Ledger, cluster: str | No
     # A file that makes its samples alone has only itself beside it.
     if again - {file.path for file in found.files}:
         found = _found(spark, find, is_taken)
+    _refuse_left_out(ledger, again, {file.path for file in found.files})
     notes = [
         *found.notes,
         *(
             f"{file.path}: holds replicas, which a lake does not take; passed over"
             for file in found.files
             if file.has_replicas
-        ),
-        *(
-            f"{path}: was taken with a file that has changed, and is not among the samples: its own are left out"
-            for path in sorted(again - {file.path for file in found.files})
         ),
     ]
     files = {
@@ -68,6 +66,18 @@ def new_files(spark: SparkSession, find: Find, ledger: Ledger, cluster: str | No
         if not file.has_replicas
     }
     return NewFiles(files, tuple(notes))
+
+
+def _refuse_left_out(ledger: Ledger, again: frozenset[str], found: Collection[str]) -> None:
+    left_out = sorted(again.difference(found))
+    if left_out:
+        changed = min(ledger.beside(left_out[:1]).intersection(found))
+        more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        raise ReconcilerError(
+            f"{changed}: has changed, and was taken together with {left_out[0]}{more}, not among the samples now: name "
+            "these too; where they are gone, give the changed file a new name, so that the older samples stay",
+            code=LEFT_OUT,
+        )
 
 
 def _found(spark: SparkSession, find: Find, is_taken: Callable[[str, Version], bool]) -> NewFiles:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spar
 
 from reconciler.balance.model.history import HOURS_A_WEEK
 from reconciler.balance.model.load_report import ABSENT, Rule
-from reconciler.balance.spark.schemas import KEYS, RATES
+from reconciler.balance.spark.schemas import KEYS, LOG_START, RATES
 
 MARKS = "marks"
 # Those about samples that are not there are counted at the end.
@@ -34,7 +34,7 @@ _THURSDAY = 72
 MOST_PER_SECOND = 1e12
 P95 = 0.95
 MILLI = 1000  # thousandths of a byte a second, of which sums are exact: sums of doubles depend on the order of rows
-COUNTS = ("size_bytes", "end_offset")
+COUNTS = ("size_bytes", "end_offset", LOG_START)
 # What each row of a partition carries: the hash keeps comparisons of names out of the sort, and the negative bucket and
 # moment put the newest first in ascending order, in which Spark can aggregate without a hash table.
 GROUP = ("partition_hash", *KEYS)

@@ -5,6 +5,7 @@ reader of files, because a remote session has no Java to ask.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from urllib.parse import unquote
@@ -149,8 +150,11 @@ def _at_uri(look: _Look, place: SampleFile) -> list[SampleFile]:
 def _tables(look: _Look, root: str, names: Sequence[str]) -> dict[str, str]:
     """Return the Delta and Iceberg tables at and below a URI; raise Wrong where it is a part of one."""
     is_file = list(names) == [root]
-    for folder in _above(root):
-        if look.format_at(folder):
+    for folder in folders_above(root):
+        # Who may read a folder may not be allowed to look above it.
+        with suppress(*raised_by_spark()):
+            look.format_at(folder)
+        if look.formats.get(folder):
             raise Wrong(PART_OF_TABLE, part_of_table(folder))
     found = dict.fromkeys(sorted(iceberg_tables(names)), ICEBERG)
     below = {folder for name in names for folder in _folders(root, name)}
@@ -161,11 +165,11 @@ def _tables(look: _Look, root: str, names: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _above(uri: str) -> list[str]:
-    """Return the folders above, the root of the file system left out."""
+def folders_above(uri: str) -> list[str]:
+    """Return the folders above, from the root of the file system or bucket on."""
     scheme, _, path = uri.partition("://")
     parts = path.split("/")
-    return [f"{scheme}://{'/'.join(parts[:number])}" for number in range(2, len(parts))]
+    return [f"{scheme}://{'/'.join(parts[:number])}" for number in range(1, len(parts))]
 
 
 def _folders(root: str, name: str) -> list[str]:

@@ -21,7 +21,7 @@ from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.growth import grown
 from reconciler.balance.spark.metric_names import END_OFFSET, SIZE, is_used, measured
 from reconciler.balance.spark.normalise import MARKS, has, mark, marks
-from reconciler.balance.spark.schemas import RATES, SAMPLES, struct, unknown_but
+from reconciler.balance.spark.schemas import LOG_START, RATES, SAMPLES, struct, unknown_but
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import tried, united
 from reconciler.balance.spark.uri_results import by_name
@@ -51,9 +51,10 @@ def prometheus_samples(spark: SparkSession, files: Sequence[SampleFile], cluster
 def samples_of(told: DataFrame, counted: DataFrame, cluster: str | None) -> DataFrame:
     """Return the samples that the points of series come to, and the rows that are `only_counted`.
 
-    A point has `cluster, topic, partition, broker, log, rate, is_counter, ts, at, value, written_at, marks`: `log` is a
-    size or an end offset, `rate` a rate or what counts up to one, of the partition or, where that is None, of the
-    topic. `ts` is a moment that brokers share, `at` the broker's own in microseconds.
+    A point has `cluster, topic, partition, broker, named_by, log, rate, is_counter, ts, at, value, written_at, marks`:
+    `log` is a size or an end offset, `rate` a rate or what counts up to one, of the partition or, where that is None,
+    of the topic. Brokers that are `named_by` one thing have names of one kind. `ts` is a moment that brokers share,
+    `at` the broker's own in microseconds.
     """
     points = told.transform(_told_once)
     once = points.where(~has(Rule.DUPLICATE))
@@ -75,6 +76,7 @@ def _series(answers: DataFrame, measure: str) -> DataFrame:
         F.coalesce(*map(_label, _TOPIC_LABELS)).alias("topic"),
         tried("coalesce(series.metric['partition'], series.metric['partition_id'])", "int").alias("partition"),
         F.coalesce(*map(_label, BROKER_LABELS), F.lit("")).alias("broker"),
+        F.coalesce(*(F.when(_label(name).isNotNull(), F.lit(name)) for name in BROKER_LABELS)).alias("named_by"),
         "log",
         "rate",
         "is_counter",
@@ -144,7 +146,8 @@ def _shares(logs: DataFrame) -> DataFrame:
     """Add `share`, a partition's part of its topic's traffic since the moment before."""
     newest_first = Window.partitionBy(*_TOPIC, "partition").orderBy(F.desc("ts"))
     at_once = Window.partitionBy(*_TOPIC, "ts")
-    told = logs.withColumn("at", F.unix_micros("ts")).transform(grown, newest_first, F.lit(col=True))
+    told = logs.withColumns({"at": F.unix_micros("ts"), LOG_START: F.lit(None).cast("long")})
+    told = told.transform(grown, newest_first, F.lit(col=True))
     # A size that fell has not grown. Messages and bytes have no share in each other: sizes count where no offset does.
     has_sizes = (F.col("size_bytes") - F.col("before.size_bytes")).isNotNull() & F.col("seconds").isNotNull()
     by_size = F.when(has_sizes & (F.count("messages").over(at_once) == 0), F.coalesce("bytes", F.lit(0)))
@@ -155,19 +158,27 @@ def _shares(logs: DataFrame) -> DataFrame:
 
 
 def _rates(points: DataFrame) -> DataFrame:
-    """One row for each topic or partition, broker, rate and moment: what its counter tells, else its gauge."""
+    """One row for each topic or partition, broker, rate and moment: what its counter tells, else its gauge.
+
+    Beside counters of other brokers a gauge counts where they are named alike: else it may be theirs, or their sum.
+    """
     series = Window.partitionBy(*_TOPIC, "partition", "broker", "rate", "is_counter").orderBy("ts")
     before, at_before = F.lag("value").over(series), F.lag("at").over(series)
     seconds = (F.col("at") - at_before) / F.lit(1_000_000)
     is_reset = F.col("is_counter") & (F.col("value") < before)
     of_counter = F.when(is_reset, F.col("value")).otherwise(F.col("value") - before) / seconds
-    alike = Window.partitionBy(*_TOPIC, F.col("partition").isNull(), "rate")
+    alike = (*_TOPIC, F.col("partition").isNull(), "rate")
+
+    def has_counter(*keys: str) -> Column:
+        return F.max("is_counter").over(Window.partitionBy(*alike, *keys))
+
     return (
         points.where(F.col("rate").isNotNull())
         .withColumn("per_second", F.when(F.col("is_counter"), of_counter).otherwise(F.col("value")))
         .withColumn(MARKS, marks(F.col(MARKS), mark(Rule.COUNTER_RESET, is_reset)))
-        .withColumn("has_counter", F.max("is_counter").over(alike))
-        .where(F.col("is_counter") == F.col("has_counter"))
+        .withColumn("is_alone", ~has_counter())
+        .withColumn("is_beside", has_counter("named_by") & ~has_counter("named_by", "broker"))
+        .where(F.col("is_counter") | F.col("is_alone") | F.col("is_beside"))
         .select(*_TOPIC, "partition", "broker", F.col("rate").alias("measure"), "ts", "per_second", "written_at", MARKS)
     )
 
@@ -233,6 +244,7 @@ def _split(joined: DataFrame) -> DataFrame:
         *RATES,
         "size_bytes",
         "end_offset",
+        F.lit(None).cast("long").alias(LOG_START),
         F.greatest("log_written_at", "rate_written_at").alias("written_at"),
         marks(
             F.coalesce("log_marks", F.lit(0)),

@@ -21,11 +21,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from reconciler.balance.files.sample_files import KEYS, REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.balance.files.sample_files import KEYS, LOG_START, REPLICA_COLUMNS, SAMPLE_COLUMNS
 from reconciler.balance.model.shares import RATES
 from reconciler.files.loads import LOAD_COLUMNS
 
-__all__ = ["KEYS", "LOADS", "RATES", "REPLICA_SAMPLES", "SAMPLES", "struct", "unknown_but"]
+__all__ = ["KEYS", "LOADS", "LOG_START", "RATES", "REPLICA_SAMPLES", "SAMPLES", "struct", "unknown_but"]
 
 _TYPES: Mapping[str, DataType] = {
     "timestamp": TimestampType(),
@@ -44,7 +44,8 @@ def struct(columns: Mapping[str, DataType | str]) -> StructType:
     )
 
 
-SAMPLES, REPLICA_SAMPLES, LOADS = struct(SAMPLE_COLUMNS), struct(REPLICA_COLUMNS), struct(LOAD_COLUMNS)
+SAMPLES = struct({**SAMPLE_COLUMNS, LOG_START: "int64"})
+REPLICA_SAMPLES, LOADS = struct(REPLICA_COLUMNS), struct(LOAD_COLUMNS)
 
 
 def unknown_but(*names: str) -> list[Column]:

@@ -21,14 +21,14 @@ from reconciler.balance.spark import connect
 from reconciler.balance.spark.java import require_java, signals_end_java, without_the_expected_line
 from reconciler.balance.spark.settings import PAGES, QUERIES, RESULTS, SparkChoice, is_submitted, settings
 from reconciler.balance.spark.work import Counted, counted_work
-from reconciler.model.problem import ReconcilerError
+from reconciler.model.problem import Problem, ReconcilerError, Severity
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 NO_SPARK = "KR020"
 NOT_STARTED = "KR023"
-FIXED = "KR292"
+FIXED, IN_VAIN = "KR292", "KR289"
 
 
 @contextmanager
@@ -50,6 +50,10 @@ def spark_session(choice: SparkChoice) -> Iterator["SparkSession"]:
 @contextmanager
 def _session(choice: SparkChoice) -> Iterator["SparkSession"]:
     running = _of_running_spark(choice)
+    if choice.driver_memory and choice.on_warning and (running is not None or is_submitted(os.environ)):
+        message = f"--driver-memory {choice.driver_memory} does nothing: Spark's driver runs already"
+        advice = "give it memory where it is started"
+        choice.on_warning(Problem(IN_VAIN, f"{message}; {advice}", severity=Severity.WARNING))
     if running is None:
         with _of_this_program(choice) as session:
             yield session

@@ -75,6 +75,8 @@ class SparkChoice:
     """More settings of Spark."""
     on_work: Callable[[Work], None] | None = None
     """Is told what jobs cost that ended well, where that is known."""
+    on_warning: Callable[[Problem], None] | None = None
+    """Is told what is asked for in vain."""
 
 
 def is_submitted(environ: Mapping[str, str]) -> bool:

@@ -32,7 +32,7 @@ from reconciler.balance.spark.formats import avro, refuse_local_times, with_deci
 from reconciler.balance.spark.jmx_tool import jmx_tool_samples
 from reconciler.balance.spark.normalise import MARKS, mark, marks
 from reconciler.balance.spark.prometheus import prometheus_samples
-from reconciler.balance.spark.schemas import RATES, REPLICA_SAMPLES, SAMPLES, struct, unknown_but
+from reconciler.balance.spark.schemas import LOG_START, RATES, REPLICA_SAMPLES, SAMPLES, struct, unknown_but
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import any_of, tried, united
 from reconciler.balance.spark.tables import read_format
@@ -140,7 +140,7 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
         *wanted.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"), is_estimated.alias(ESTIMATED)
     )
     if first.separator == ";":
-        written = with_decimal_points(written, [name for name in wanted.names if name in MEASURES])
+        written = with_decimal_points(written, [name for name in wanted.names if name in {*MEASURES, LOG_START}])
     return _converted(written, wanted, target)
 
 
@@ -291,6 +291,7 @@ def snapshot_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: 
             *(F.lit(None).cast("double").alias(rate) for rate in RATES),
             F.coalesce(of_leader, F.array_max("each.sizes")).alias("size_bytes"),
             F.col("each.endOffset").alias("end_offset"),
+            F.lit(None).cast("long").alias(LOG_START),
             "written_at",
             F.lit(0).alias(MARKS),
         )

@@ -1,13 +1,15 @@
 """Lists and replaces what lies at a URI: results that executors write, and that are whole or not there.
 
 Where a file system renames folders, a result is written beside its place and renamed. An object store does not: there
-files come under their place one by one, and a list, written last, names those of the result. Our readers go by it.
+files come under their place one by one, and a list, written last, names those of the result and has its texts. Our
+readers go by it.
 Without Spark's Java, which alone can rename, Spark's own overwrite has to do.
 """
 
 import json
 import re
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -30,6 +32,8 @@ each of several as often as there are."""
 _HIDDEN = ("_", ".")
 _NEW = "_new-"
 """How a folder begins in which a result at an object store is staged; a run that died leaves it behind."""
+_DIED_MS = 24 * 3_600_000
+"""A run that has written nothing for so long is taken for dead; many times what a write takes."""
 _YES = (True,)  # of Java, whose arguments have no names
 
 
@@ -135,19 +139,34 @@ def _take_place(files: "_JavaFiles", staged: Staged, uri: str, old: str) -> None
 
 
 def _publish(files: "_JavaFiles", staged: Staged, uri: str) -> None:
-    """Let what was staged be the result: at each moment the list names whole files, all of one result."""
+    """Let what was staged be the result: at each moment the list names whole files, and has the texts, of one result.
+
+    The texts come beside it for readers that know of no list.
+    """
     mark = f"{uri}/{MARK_FOLDER}/{MARK_FILE}"
     older = [name for name in files.below(uri) if not name.startswith(_HIDDEN)]
     if not files.exists(mark):
         files.write(mark, json.dumps({"files": older}))
-    for name, text in staged.texts.items():
-        files.write(f"{uri}/{name}", text)
     newer = [name for name in files.below(staged.uri) if not name.rpartition("/")[2].startswith(_HIDDEN)]
     for name in newer:
         files.rename(f"{staged.uri}/{name}", f"{uri}/{name}")
-    files.write(mark, json.dumps({"files": sorted(newer)}))
+    files.write(mark, json.dumps({"files": sorted(newer), "texts": staged.texts}))
+    for name, text in staged.texts.items():
+        files.write(f"{uri}/{name}", text)
     for name in older:
         files.delete(f"{uri}/{name}")
+    for name in _left_behind(files.below(uri), int(time.time() * 1000)):
+        files.delete(f"{uri}/{name}")
+
+
+def _left_behind(changed: Mapping[str, int], now: int) -> list[str]:
+    """Return the folders in which runs that died have staged a result, of files with the times of their last change."""
+    newest: dict[str, int] = {}
+    for name, at in changed.items():
+        folder = name.partition("/")[0]
+        if folder.startswith(_NEW):
+            newest[folder] = max(at, newest.get(folder, 0))
+    return [folder for folder, at in newest.items() if now - at > _DIED_MS]
 
 
 @contextmanager
@@ -205,16 +224,17 @@ class _JavaFiles:
     def exists(self, uri: str) -> bool:
         return bool(self._system.exists(self._path(uri)))
 
-    def below(self, uri: str) -> list[str]:
-        """Return the files at any depth, named from there."""
+    def below(self, uri: str) -> Mapping[str, int]:
+        """Return the files at any depth, named from there, in order, with when each was changed, in ms since 1970."""
         path = self._path(uri)
         if not self._system.exists(path):
-            return []
+            return {}
         above = len(self._system.makeQualified(path).toUri().getPath().rstrip("/")) + 1
-        names, files = [], self._system.listFiles(path, *_YES)
+        found, files = {}, self._system.listFiles(path, *_YES)
         while files.hasNext():
-            names.append(files.next().getPath().toUri().getPath()[above:])
-        return sorted(names)
+            status = files.next()
+            found[status.getPath().toUri().getPath()[above:]] = int(status.getModificationTime())
+        return dict(sorted(found.items()))
 
     def rename(self, uri: str, to: str) -> None:
         path = self._path(to)

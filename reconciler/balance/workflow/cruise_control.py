@@ -18,6 +18,8 @@ NO_TOPIC = "KR446"
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 WHOLE_AFTER_SECONDS = 30
 """A broker sends all of a report within a few seconds; what is younger may lack a part."""
+WAIT_SECONDS = 600
+"""How long reports wait for a partition that cannot be read: parts of them may lie in it."""
 ROWS_AT_ONCE = 500_000
 """How many partitions are written at once, where there are hours to read."""
 
@@ -46,12 +48,14 @@ class CruiseControl:
         keys = {TopicPartition(topic, number) for number in self._positions}
         # Brokers never stop writing: a round reads up to where each partition ended when the round began.
         ends = {key: offset or 0 for key, offset in admin.log_offsets(keys, LATEST).items()} if keys else {}
-        _tell_silent((keys | self._unbegun) - ends.keys(), untold)
+        silent = (keys | self._unbegun) - ends.keys()
+        _tell_silent(silent, untold)
         behind = {key for key, end in ends.items() if self._positions[key.partition] != end}
         is_at_end = False
         while not is_at_end:
             is_at_end = not (behind and self._read(admin, ends, behind, untold))
-            until = self._whole_until(int(at.timestamp() * 1000), is_at_end=is_at_end)
+            unread = silent | (behind if is_at_end else keys)
+            until = self._whole_until(int(at.timestamp() * 1000), unread, is_at_end=is_at_end)
             leaders = _leaders(admin, self._reports.topics(until))
             self._waiting += self._reports.whole(leaders, until)
             if is_at_end or sum(len(report.partitions) for report in self._waiting) > ROWS_AT_ONCE:
@@ -63,6 +67,7 @@ class CruiseControl:
 
     def _begun(self, admin: Admin, out: Path, cluster: str, at: datetime) -> str:
         """Return the topic's name; find where to begin in each partition that was not read before."""
+        topic: Topic | None
         if self.topic is None or not self._positions:
             topic = self._found(admin)
             self.topic = topic.name
@@ -70,8 +75,12 @@ class CruiseControl:
             if state is not None and state.topic == topic.name:
                 self._positions, self._reports.told = dict(state.positions), dict(state.told)
             self._begin = EARLIEST if self._positions else int((at - self.since).timestamp() * 1000)
-            keys = {TopicPartition(topic.name, partition.partition) for partition in topic.partitions}
-            self._unbegun = {key for key in keys if key.partition not in self._positions}
+        else:
+            # Partitions may have been added since the last round.
+            topic = admin.topics((self.topic,)).get(self.topic)
+        for partition in topic.partitions if topic is not None else ():
+            if partition.partition not in self._positions:
+                self._unbegun.add(TopicPartition(self.topic, partition.partition))
         if self._unbegun:
             found = admin.log_offsets(self._unbegun, self._begin)
             # Where no record is that late, whatever comes is.
@@ -120,9 +129,14 @@ class CruiseControl:
                 behind.discard(key)
         return has_moved
 
-    def _whole_until(self, now: int, *, is_at_end: bool) -> int:
-        """Return before which time all was read: on the way, that of the partition that is furthest behind."""
-        until = now if is_at_end else min((self._newest.get(number, 0) for number in self._positions), default=0)
+    def _whole_until(self, now: int, unread: AbstractSet[TopicPartition], *, is_at_end: bool) -> int:
+        """Return before which time all was read: that of the partition furthest behind of those not read to their end.
+
+        Where a round ends with such partitions, the next ones wait for them, but not for ever.
+        """
+        until = min((self._newest.get(key.partition, 0) for key in unread), default=now)
+        if is_at_end:
+            until = min(now, max(until, now - WAIT_SECONDS * 1000))
         return until - WHOLE_AFTER_SECONDS * 1000
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.balance.files.assignment_table import Side
 from reconciler.balance.files.retention_table import retention_table
-from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.cluster import BROKER_SETTINGS, Broker, Cluster, Partition, Topic
 
 DAY = 86_400_000
 WEEK, GIB = 7 * DAY, 1 << 30
@@ -30,6 +30,8 @@ TIERED = {"remote.storage.enable": "true", "retention.ms": str(30 * DAY)}
         (TIERED, {"log.local.retention.ms": "3000"}, (False, 3000, None, WEEK, GIB)),
         (TIERED | {"local.retention.bytes": "8"}, {}, (False, 30 * DAY, 8, WEEK, GIB)),
         ({"local.retention.ms": "3000"}, {}, (False, WEEK, None, WEEK, GIB)),
+        ({}, {"log.roll.hours": "24", "log.segment.bytes": "5"}, (False, WEEK, None, DAY, 5)),
+        ({"segment.bytes": "6"}, {"log.roll.hours": "24", "log.roll.ms": "7"}, (False, WEEK, None, 7, 6)),
     ],
 )
 def test_what_a_broker_keeps_on_its_disks(
@@ -46,3 +48,7 @@ def test_of_brokers_that_differ_the_one_that_keeps_most_counts() -> None:
     brokers = {one: Broker(one, settings={"log.retention.hours": str(24 * one)}) for one in (1, 2)}
     (row,) = retention_table([Side("prod", Cluster("id", brokers=brokers, topics={"orders": topic}))]).to_pylist()
     assert row["kept_ms"] == 2 * DAY
+
+
+def test_the_settings_that_bound_a_topic_on_a_disk_are_read_from_brokers() -> None:
+    assert {"log.segment.bytes", "log.roll.ms", "log.roll.hours"} <= {*BROKER_SETTINGS}

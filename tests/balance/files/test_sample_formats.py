@@ -1,6 +1,7 @@
 """How files that other programs wrote begin: what is told of them, and which are refused, and why."""
 
 import json
+import re
 from base64 import b64decode
 from pathlib import Path
 
@@ -72,6 +73,14 @@ def test_orc_tells_its_columns_itself(tmp_path: Path) -> None:
     assert refused(tmp_path / "a.orc", b"ORC").startswith("is no ORC file, or a damaged one: ")
 
 
+def _number(value: int) -> bytes:
+    """Return a number of 0 or more as Avro writes it."""
+    doubled, parts = 2 * value, b""
+    while doubled > 0x7F:
+        doubled, parts = doubled >> 7, parts + bytes([doubled & 0x7F | 0x80])
+    return parts + bytes([doubled])
+
+
 def test_avro_tells_its_fields_itself(tmp_path: Path) -> None:
     assert found(tmp_path / "a.avro", AVRO).columns == (
         ("ts", "timestamp[ms]"),
@@ -84,6 +93,11 @@ def test_avro_tells_its_fields_itself(tmp_path: Path) -> None:
     )
     cut = "is a damaged Avro file, or holds no records: its schema cannot be read (KR145)"
     assert refused(tmp_path / "c.avro", AVRO[:90]) == cut
+    schema = re.search(rb'{"type".*}', AVRO)
+    assert schema is not None
+    long = json.dumps(json.loads(schema[0]) | {"doc": "x" * (1 << 17)}).encode()
+    begun = b"".join((b"Obj\x01\x02", _number(11), b"avro.schema", _number(len(long)), long, b"\x00", bytes(16)))
+    assert len(found(tmp_path / "e.avro", begun).columns) == 4
     assert "it must be a text" in refused(tmp_path / "d.avro", AVRO.replace(b'"string"', b'"double"'))
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -70,6 +71,16 @@ def test_columns_have_the_types_of_the_contract(tmp_path: Path) -> None:
         "ts: timestamp[us, tz=UTC]", "cluster: string", "broker: int32", "log_dir: string", "topic: string",
         "partition: int32", "size_bytes: int64", "offset_lag: int64", "is_future: bool",
     ]  # fmt: skip
+
+
+def test_where_logs_start_is_a_column_of_its_own_where_it_is_known(tmp_path: Path) -> None:
+    write_round(tmp_path, "prod", AT, replace(SAMPLE, start_offsets={ORDERS: 0}))
+    assert [(row["topic"], row["log_start_offset"]) for row in rows(tmp_path)] == [
+        ("clicks", None),
+        ("orders", 0),
+        ("secrets", None),
+    ]
+    assert not {"estimated"} & {*rows(tmp_path)[0]}
 
 
 def test_two_rounds_of_the_same_moment_are_two_files_and_no_other_is_left(tmp_path: Path) -> None:

@@ -287,6 +287,37 @@ def test_a_partition_whose_leader_is_silent_at_first_is_read_later(
     ]
     state = json.loads(next(tmp_path.glob("_cruise_control/cluster=*/read.json")).read_text())
     assert set(state["positions"]) == {"0", "1", "2"}
+    # A part of each report lay in that partition, so reports waited for it.
+    assert [each.partitions for each in told] == [0, 12]
+
+
+def test_reports_do_not_wait_for_ever_for_a_partition_that_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    admin = reporting()
+    write(admin, [*report(0), *report(1)])
+    told: list[Collected] = []
+    offsets = admin.log_offsets
+    monkeypatch.setattr(admin, "log_offsets", lambda keys, at: offsets([key for key in keys if key.partition], at))
+    schedule = verb.Schedule(timedelta(minutes=1), timedelta(minutes=5))
+    collect(reach(monkeypatch, admin), str(tmp_path), schedule, told.append, CruiseControl())
+    assert [bool(each.partitions) for each in told] == [False, False, False, True, False, False]
+
+
+def test_partitions_that_are_added_while_collect_runs_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    admin = reporting()
+    told: list[Collected] = []
+
+    def tell(each: Collected) -> None:
+        if not told:
+            added = small_cluster(*PARTITIONS, f"{TOPIC}-3: 1,2")
+            admin.cluster = replace(admin.cluster, topics=added.topics)
+            admin.values[TopicPartition(TOPIC, 3)] = [*report(0), *report(1)]
+        told.append(each)
+
+    schedule = verb.Schedule(timedelta(minutes=1), timedelta(minutes=1))
+    collect(reach(monkeypatch, admin), str(tmp_path), schedule, tell, CruiseControl())
+    assert [each.partitions for each in told] == [0, 12]
 
 
 def test_a_broker_that_is_gone_is_not_read_again_for_ever() -> None:

@@ -24,7 +24,7 @@ REPORT = BalanceReport(
     "samples",
     from_samples=True,
     clusters=(_cluster("a", 0.99), _cluster("b", 0.5), _cluster("c", None)),
-    defects={"late": 5},
+    defects={"late": 5, "gap": 0},
     samples=100,
 )
 
