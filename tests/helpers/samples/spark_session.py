@@ -19,6 +19,12 @@ AS_IT_STANDS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+# Deep tests have millions of rows.
+AS_USERS_HAVE_IT = {
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -44,3 +50,16 @@ def spark() -> Iterator["SparkSession"]:
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _compiled_where_deep(request: pytest.FixtureRequest) -> Iterator[None]:
+    if FIXTURE not in request.fixturenames or not request.node.get_closest_marker("deep"):
+        yield
+        return
+    conf = request.getfixturevalue(FIXTURE).conf
+    for name, value in AS_USERS_HAVE_IT.items():
+        conf.set(name, value)
+    yield
+    for name in AS_USERS_HAVE_IT:
+        conf.set(name, AS_IT_STANDS[name])
