@@ -7,7 +7,7 @@ what `MetricSerde.fromBytes(...).toString()` says of it.
 import json
 import re
 from base64 import b64decode
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -241,6 +241,17 @@ def test_a_round_ends_while_brokers_write_on(tmp_path: Path, monkeypatch: pytest
     assert len(rounds) == 1
 
 
+def answering(monkeypatch: pytest.MonkeyPatch, answers: Callable[[int], bool]) -> SimulatedAdmin:
+    """Return a cluster with both reports, in which leaders tell the offsets of those partitions only."""
+    admin = reporting()
+    write(admin, [*report(0), *report(1)])
+    offsets = admin.log_offsets
+    monkeypatch.setattr(
+        admin, "log_offsets", lambda keys, at: offsets([key for key in keys if answers(key.partition)], at)
+    )
+    return admin
+
+
 def test_a_round_that_fails_leaves_its_reports_to_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     admin = reporting()
     told: list[Collected] = []
@@ -270,15 +281,8 @@ def test_a_round_that_fails_leaves_its_reports_to_the_next(tmp_path: Path, monke
 def test_a_partition_whose_leader_is_silent_at_first_is_read_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin = reporting()
-    write(admin, [*report(0), *report(1)])
     told: list[Collected] = []
-    offsets = admin.log_offsets
-
-    def silent_at_first(keys: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
-        return offsets([key for key in keys if key.partition > 0 or told], at)
-
-    monkeypatch.setattr(admin, "log_offsets", silent_at_first)
+    admin = answering(monkeypatch, lambda partition: partition > 0 or bool(told))
     schedule = verb.Schedule(timedelta(minutes=1), timedelta(minutes=1))
     collect(reach(monkeypatch, admin), str(tmp_path), schedule, told.append, CruiseControl())
     assert [each.untold for each in told] == [
@@ -294,11 +298,8 @@ def test_a_partition_whose_leader_is_silent_at_first_is_read_later(
 def test_reports_do_not_wait_for_ever_for_a_partition_that_cannot_be_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    admin = reporting()
-    write(admin, [*report(0), *report(1)])
     told: list[Collected] = []
-    offsets = admin.log_offsets
-    monkeypatch.setattr(admin, "log_offsets", lambda keys, at: offsets([key for key in keys if key.partition], at))
+    admin = answering(monkeypatch, lambda partition: partition > 0)
     schedule = verb.Schedule(timedelta(minutes=1), timedelta(minutes=5))
     collect(reach(monkeypatch, admin), str(tmp_path), schedule, told.append, CruiseControl())
     assert [bool(each.partitions) for each in told] == [False, False, False, True, False, False]
