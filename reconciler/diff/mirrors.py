@@ -1,0 +1,218 @@
+"""Makes ordinary declared topics of mirrors: what a source has, or is to have, becomes what is declared of its copy.
+
+It happens before anything is compared, so that all that follows knows topics and no mirrors. Decision 0069 says why.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from reconciler.diff.managed import is_ignored, managed_topics
+from reconciler.model.cluster import Cluster
+from reconciler.model.desired import Desired, DesiredMirror, DesiredTopic
+from reconciler.model.problem import Location, Problem
+from reconciler.model.words import in_brackets
+
+_HEARTBEATS = "heartbeats"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTopic:
+    """A topic of a source as its files want it and, where they say nothing, as it was observed.
+
+    `partitions`: the larger of the two counts, 0 for not known; `observed`: how many it has now. `config`: overrides;
+    a key that is not there has none where `is_whole`, else nobody knows. `at`: places in the source's files, as those
+    of a DesiredTopic.
+    """
+
+    partitions: int
+    config: Mapping[str, str | None]
+    is_whole: bool
+    observed: int = 0
+    at: Mapping[str, Location] = field(default_factory=dict)
+
+    @property
+    def is_to_grow(self) -> bool:
+        """Whether its files want more partitions than it has."""
+        return 0 < self.observed < self.partitions
+
+
+class Copy(NamedTuple):
+    """That a mirror wants a topic of its source here."""
+
+    mirror: DesiredMirror
+    topic: str
+    source: SourceTopic
+
+    @property
+    def at(self) -> Location | None:
+        """The place that asks for it: the pattern that matches the topic."""
+        return self.mirror.at.get(f"topics.{self.mirror.pattern_for(self.topic)}", self.mirror.at.get(""))
+
+    @property
+    def followed(self) -> Mapping[str, str | None]:
+        """The configs that follow, as far as they are known; None: without an override."""
+        config, is_whole = self.source.config, self.source.is_whole
+        return {key: config.get(key) for key in self.mirror.config if key in config or is_whole}
+
+    def __str__(self) -> str:
+        return f"mirror {self.mirror.name}{in_brackets(self.at)}"
+
+
+Sources = Mapping[str, Mapping[str, SourceTopic]]
+"""Cluster to its topics, by name."""
+
+
+def source_topics(declared: Desired, observed: Cluster | None) -> Mapping[str, SourceTopic]:
+    """Return the topics of a source that its files do not want gone; None: nobody looked at it, files alone speak.
+
+    Files go first: of one commit that changes a topic, the plans of source and target then reach the same.
+    """
+    topics = observed.topics if observed is not None else {}
+    managed = managed_topics(declared, observed or Cluster(""))
+    found = {}
+    for name in sorted({*topics, *managed}):
+        document, topic = managed.get(name, DesiredTopic(name)), topics.get(name)
+        if document.is_absent or (topic is not None and topic.is_internal):
+            continue
+        written, there = _partitions_of(document), len(topic.partitions) if topic is not None else 0
+        config = {**(topic.configs if topic is not None else {}), **document.config}
+        found[name] = SourceTopic(max(written, there), config, observed is not None, there, document.at)
+    return found
+
+
+def _partitions_of(document: DesiredTopic) -> int:
+    return document.partitions or len(document.placement.assignment or ())
+
+
+def copies(desired: Desired, sources: Sources, clusters: Iterable[str]) -> Mapping[str, Sequence[Copy]]:
+    """Return what is to exist here, by the copy's name and sorted; `clusters`: all names that a copy may come from."""
+    names = sorted(clusters, key=lambda name: (-len(name), name))
+    found: dict[str, list[Copy]] = {}
+    for mirror in desired.mirrors:
+        for topic, source in sources.get(mirror.source, {}).items():
+            copy = mirror.copy_of(topic)
+            if _is_copied(mirror, topic, desired.cluster.name, names) and not is_ignored(desired, copy):
+                found.setdefault(copy, []).append(Copy(mirror, topic, source))
+    return dict(sorted(found.items()))
+
+
+def _is_copied(mirror: DesiredMirror, topic: str, target: str, clusters: Sequence[str]) -> bool:
+    """Whether the mirror copies that topic of its source: as MirrorMaker 2, nothing internal, and nothing back."""
+    if mirror.pattern_for(topic) is None or topic.startswith("__"):
+        return False
+    way = list(_way_of(mirror, topic, clusters))
+    if any(cluster == target for cluster, _ in way):
+        return False
+    first = way[-1][1] if way else topic
+    is_mirror_makers = first == _HEARTBEATS or topic.endswith(".checkpoints.internal")
+    is_mirror_makers |= topic.startswith("mm2") and topic.endswith(".internal")
+    return topic in mirror.topics or not is_mirror_makers
+
+
+def _way_of(mirror: DesiredMirror, topic: str, clusters: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield each cluster that a topic's name says it came through, the last first, and its name there."""
+    while mirror.is_source_told:
+        steps = ((cluster, mirror.original_of(topic, cluster)) for cluster in clusters)
+        found = next(((cluster, name) for cluster, name in steps if name is not None), None)
+        if found is None:
+            return
+        yield found
+        topic = found[1]
+
+
+def is_copy(desired: Desired, name: str) -> bool:
+    """Whether that topic may be the copy of a topic which its source no longer has: it stays, whoever manages what."""
+    originals = ((mirror, mirror.original_of(name)) for mirror in desired.mirrors)
+    return any(original is not None and mirror.pattern_for(original) is not None for mirror, original in originals)
+
+
+def with_copies(
+    desired: Desired, wanted: Mapping[str, Sequence[Copy]], observed: Cluster | None = None
+) -> tuple[Desired, tuple[Problem, ...]]:
+    """Return the desired state with each copy as a declared topic, and where two documents want different things.
+
+    A copy has at least as many partitions as its topic: more that are observed stay. None: nobody looked at the target.
+    """
+    topics, problems = dict(desired.topics), list[Problem]()
+    for name, asked in wanted.items():
+        document = desired.topics.get(name)
+        problems += _contradictions(name, document, asked)
+        there = observed.topics.get(name) if observed is not None else None
+        topics[name] = _copied(name, document, asked, len(there.partitions) if there is not None else 0)
+    return replace(desired, topics=dict(sorted(topics.items()))), tuple(problems)
+
+
+def _copied(name: str, document: DesiredTopic | None, asked: Sequence[Copy], there: int) -> DesiredTopic:
+    """Return what is declared of a copy: its own document, else its mirror's class, under what follows the source."""
+    largest = max(asked, key=lambda copy: copy.source.partitions)
+    base = document or replace(largest.mirror.like, name=name)
+    config, at = dict(base.config), dict(base.at)
+    for copy in reversed(asked):
+        config |= copy.followed
+        at |= {f"config.{key}": copy.mirror.at[f"config.{key}"] for key in copy.followed}
+    if largest.at is not None and document is None:
+        at[""] = largest.at
+    if _partitions_of(base):
+        return replace(base, config=dict(sorted(config.items())), at=at)
+    if largest.at is not None:
+        at["partitions"] = largest.at
+    partitions = max(largest.source.partitions, there) or None
+    return replace(base, partitions=partitions, config=dict(sorted(config.items())), at=at)
+
+
+def _contradictions(name: str, document: DesiredTopic | None, asked: Sequence[Copy]) -> Iterator[Problem]:
+    """Yield each thing that two documents want differently of one topic."""
+    first, by_key = asked[0], dict[str, Copy]()
+    for copy in asked:
+        if document is not None:
+            yield from _denied(document, copy)
+        elif _class_of(copy) != _class_of(first):
+            yield _told(name, f"{first} and {copy} give it other classes", copy.at, first.at, "give both one class")
+        for key, value in copy.followed.items():
+            other = by_key.setdefault(key, copy)
+            if other.followed[key] != value:
+                both = f"{_followed(other, key)} by {other}, and {_followed(copy, key)} by {copy}"
+                at = copy.mirror.at[f"config.{key}"]
+                yield _told(name, f"{key} follows {both}", at, other.at, "let it follow one of them")
+
+
+def _class_of(copy: Copy) -> object:
+    like = copy.mirror.like
+    return like.replication_factor, like.config, like.placement, like.protect
+
+
+def _followed(copy: Copy, key: str) -> str:
+    """Return what a config follows: `orders of us (is 1000; us/orders.yaml:7)`."""
+    at = copy.source.at.get(f"config.{key}")
+    return f"{copy.topic} of {copy.mirror.source} ({_is(copy.followed[key])}{f'; {at}' if at else ''})"
+
+
+def _denied(document: DesiredTopic, copy: Copy) -> Iterator[Problem]:
+    """Yield what a topic's own document denies its mirror."""
+    name, source = document.name, f"{copy.topic} of {copy.mirror.source}"
+    if document.is_absent:
+        yield _told(
+            name, f"it is to be absent, and {copy} copies {source}", document.where("state"), copy.at, "drop one"
+        )
+        return
+    written, wanted = _partitions_of(document), copy.source.partitions
+    if 0 < written < wanted:
+        path = "partitions" if document.partitions else "placement.assignment"
+        there = f"{source} has {wanted}{in_brackets(copy.source.at.get('partitions'))}"
+        way_out = f"declare at least {wanted}, or leave them out"
+        yield _told(name, f"partitions are {written}, and {there}, by {copy}", document.where(path), copy.at, way_out)
+    for key, value in copy.followed.items():
+        if key in document.config and document.config[key] != value:
+            message = f"{key} {_is(document.config[key])}, and follows {_followed(copy, key)} by {copy}"
+            at, other = document.where(f"config.{key}"), copy.mirror.at[f"config.{key}"]
+            yield _told(name, message, at, other, "drop it in one of the two places")
+
+
+def _is(value: str | None) -> str:
+    return "has no override" if value is None else f"is {value}"
+
+
+def _told(name: str, message: str, at: Location | None, other: Location | None, way_out: str) -> Problem:
+    beside = (other,) if other is not None else ()
+    return Problem("KR115", f"topic {name}: {message}: {way_out}", at, beside=beside)
