@@ -73,7 +73,5 @@ def _order(several: "Several") -> list[str]:
 
     if not several.reasons:
         return []
-    return [
-        visible(f"Apply in this order: {', '.join(several.planned)}.\n"),
-        *(f"{visible(str(each))}.\n" for each in several.reasons),
-    ]
+    told = [f"Apply in this order: {', '.join(several.planned)}.", *(f"{each}." for each in several.reasons)]
+    return [f"{visible(each)}\n" for each in told]

@@ -26,6 +26,8 @@ class Link(NamedTuple):
 
 Glob = tuple[frozenset[str] | None, ...]
 """A shell pattern, place by place: the letters that may stand there; None for any number of any letters."""
+Names = tuple[Glob, ...]
+"""All names that match each of these: a pattern of every mirror on the way, renamed since."""
 
 
 def loops(mirrors: Mapping[str, Sequence[DesiredMirror]]) -> Iterator[Problem]:
@@ -61,33 +63,37 @@ def _is_told(way: Sequence[Link]) -> bool:
 
 
 def _way_back(first: Link, links: Sequence[Link]) -> tuple[Link, ...]:
-    """Return the shortest way on which a topic goes over this link and comes to it again; empty for none.
-
-    A topic's name on a way is known by globs that it matches all: one of the patterns of each mirror, renamed since.
-    """
-    begun = [((first,), _renamed((globbed(each),), first.mirror)) for each in first.mirror.topics]
+    """Return the shortest way on which a topic goes over this link and comes to it again; empty for none."""
+    begun = [((first,), _over(first, [()]))]
     while begun:
         longer = []
-        for way, globs in begun:
+        for way, reached in begun:
             if way[-1].target == first.mirror.source:
-                if not _is_told(way) and any(have_common_name((*globs, globbed(each))) for each in first.mirror.topics):
+                # From wherever on the way a topic begins, it goes all the way round: else it does so once at the most.
+                if not _is_told(way) and all(_is_round((*way[at:], *way[:at])) for at in range(len(way))):
                     return way
                 continue
             passed = {each.target for each in way}
-            for link in links:
-                if link.mirror.source != way[-1].target or link.target in passed:
-                    continue
-                for pattern in link.mirror.topics:
-                    met = (*globs, globbed(pattern))
-                    if have_common_name(met):
-                        longer.append(((*way, link), _renamed(met, link.mirror)))
+            next_links = (each for each in links if each.mirror.source == way[-1].target and each.target not in passed)
+            further = ((link, _over(link, reached)) for link in next_links)
+            longer += [((*way, link), names) for link, names in further if names]
         begun = longer
     return ()
 
 
-def _renamed(globs: tuple[Glob, ...], mirror: DesiredMirror) -> tuple[Glob, ...]:
-    before, behind = (tuple(frozenset(letter) for letter in part) for part in mirror.around())
-    return tuple((*before, *glob, *behind) for glob in globs)
+def _is_round(way: Sequence[Link]) -> bool:
+    """Whether some topic goes over all of these links, and then over the first of them again."""
+    reached: Sequence[Names] = [()]
+    for link in (*way, way[0]):
+        reached = _over(link, reached)
+    return bool(reached)
+
+
+def _over(link: Link, reached: Sequence[Names]) -> Sequence[Names]:
+    """Return what the names of copies are, made over this link of topics with such names."""
+    before, behind = (tuple(frozenset(letter) for letter in part) for part in link.mirror.around())
+    met = ((*globs, globbed(pattern)) for globs in reached for pattern in link.mirror.topics)
+    return [tuple((*before, *glob, *behind) for glob in globs) for globs in met if have_common_name(globs)]
 
 
 @lru_cache(maxsize=1 << 12)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Desired, DesiredMirror, DesiredTopic
+from reconciler.model.desired import MIRROR_MAKERS_RENAME, Desired, DesiredMirror, DesiredTopic
 from reconciler.model.problem import Location, Problem
 from reconciler.model.words import in_brackets
 
@@ -101,13 +101,17 @@ def _is_copied(mirror: DesiredMirror, topic: str, target: str, clusters: Sequenc
     """Whether the mirror copies that topic of its source: as MirrorMaker 2, nothing internal, and nothing back."""
     if mirror.pattern_for(topic) is None or topic.startswith("__"):
         return False
-    way = list(_way_of(mirror, topic, clusters))
-    if any(cluster == target for cluster, _ in way):
+    if any(cluster == target for cluster, _ in _way_of(mirror, topic, clusters)):
         return False
-    first = way[-1][1] if way else topic
-    is_mirror_makers = first == _HEARTBEATS or topic.endswith(".checkpoints.internal")
-    is_mirror_makers |= topic.startswith("mm2") and topic.endswith(".internal")
-    return topic in mirror.topics or not is_mirror_makers
+    return topic in mirror.topics or not _is_mirror_makers(mirror, topic, clusters)
+
+
+def _is_mirror_makers(mirror: DesiredMirror, topic: str, clusters: Sequence[str]) -> bool:
+    """Whether MirrorMaker 2 keeps that topic for itself; it names heartbeats in one way, whatever its policy."""
+    if topic.endswith(_HEARTBEATS):
+        way = _way_of(replace(mirror, rename=MIRROR_MAKERS_RENAME), topic, clusters)
+        return _HEARTBEATS in {topic, *(name for _, name in way)}
+    return topic.endswith(".checkpoints.internal") or (topic.startswith("mm2") and topic.endswith(".internal"))
 
 
 def _way_of(mirror: DesiredMirror, topic: str, clusters: Sequence[str]) -> Iterator[tuple[str, str]]:

