@@ -53,6 +53,10 @@ BUDGET_HELP = (
         reconciler plan --what-if fail-rack=a --state snapshot.json
         reconciler plan --cluster prod-us,prod-eu --out plans
     """,
+    notes="""
+        With several clusters (--cluster NAME,NAME or '*') each has its plan, and the order in which they are safe to
+        apply is told: where a topic grows, its copies on other clusters grow first.
+    """,
 )
 @option("--out", metavar="FILE", help="Save the plan there, for show and apply; of several clusters, FILE/NAME.json.")
 @option("--only", metavar="PATTERN", multiple=True, help="Only topics with such names.")

@@ -64,9 +64,9 @@ def _is_told(way: Sequence[Link]) -> bool:
 
 def _way_back(first: Link, links: Sequence[Link]) -> tuple[Link, ...]:
     """Return the shortest way on which a topic goes over this link and comes to it again; empty for none."""
-    begun = [((first,), _over(first, [()]))]
+    begun: list[tuple[tuple[Link, ...], Sequence[Names]]] = [((first,), _over(first, [()]))]
     while begun:
-        longer = []
+        longer: list[tuple[tuple[Link, ...], Sequence[Names]]] = []
         for way, reached in begun:
             if way[-1].target == first.mirror.source:
                 # From wherever on the way a topic begins, it goes all the way round: else it does so once at the most.

@@ -91,6 +91,8 @@ def copies(desired: Desired, sources: Sources, clusters: Iterable[str]) -> Mappi
     found: dict[str, list[Copy]] = {}
     for mirror in desired.mirrors:
         for topic, source in sources.get(mirror.source, {}).items():
+            if source.is_whole and not source.partitions:
+                continue  # it is yet to be made, and only its own cluster's brokers say how large
             copy = mirror.copy_of(topic)
             if _is_copied(mirror, topic, desired.cluster.name, names) and not is_ignored(desired, copy):
                 found.setdefault(copy, []).append(Copy(mirror, topic, source))

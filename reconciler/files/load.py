@@ -273,7 +273,7 @@ def _mirrors(found: _Found, classes: Mapping[str, DesiredTopic]) -> tuple[Desire
         found.problems += mirror_problems(mirror)
         like = _with_class(mirror.like, document, classes, found)
         if "class" not in document.content["spec"] and len(classes) == 1:
-            like = merged(*classes.values(), like)
+            like = merged(next(iter(classes.values())), like)
         elif "class" not in document.content["spec"] and classes:
             message = (
                 f"mirror {mirror.name} names no class: write which its copies take, of {', '.join(sorted(classes))}"
