@@ -174,13 +174,13 @@ def _contradictions(name: str, document: DesiredTopic | None, asked: Sequence[Co
         if document is not None:
             yield from _denied(document, copy)
         elif _class_of(copy) != _class_of(first):
-            yield _told(name, f"{first} and {copy} give it other classes", copy.at, first.at, "give both one class")
+            yield _told(name, f"{first} and {copy} give it other classes: give both one class", copy.at, first.at)
         for key, value in copy.followed.items():
             other = by_key.setdefault(key, copy)
             if other.followed[key] != value:
                 both = f"{_followed(other, key)} by {other}, and {_followed(copy, key)} by {copy}"
-                at = copy.mirror.at[f"config.{key}"]
-                yield _told(name, f"{key} follows {both}", at, other.at, "let it follow one of them")
+                at, places = copy.mirror.at[f"config.{key}"], (other.at, *_places(other, key), *_places(copy, key))
+                yield _told(name, f"{key} follows {both}: let it follow one of them", at, *places)
 
 
 def _class_of(copy: Copy) -> object:
@@ -190,35 +190,40 @@ def _class_of(copy: Copy) -> object:
 
 def _followed(copy: Copy, key: str) -> str:
     """Return what a config follows: `orders of us (is 1000; us/orders.yaml:7)`."""
+    return (
+        f"{copy.topic} of {copy.mirror.source} ({'; '.join([_is(copy.followed[key]), *map(str, _places(copy, key))])})"
+    )
+
+
+def _places(copy: Copy, key: str) -> Sequence[Location]:
+    """Return where the source's files write that config, if they do."""
     at = copy.source.at.get(f"config.{key}")
-    return f"{copy.topic} of {copy.mirror.source} ({_is(copy.followed[key])}{f'; {at}' if at else ''})"
+    return () if at is None else (at,)
 
 
 def _denied(document: DesiredTopic, copy: Copy) -> Iterator[Problem]:
     """Yield what a topic's own document denies its mirror."""
     name, source = document.name, f"{copy.topic} of {copy.mirror.source}"
     if document.is_absent:
-        yield _told(
-            name, f"it is to be absent, and {copy} copies {source}", document.where("state"), copy.at, "drop one"
-        )
+        message = f"it is to be absent, and {copy} copies {source}: drop one of the two"
+        yield _told(name, message, document.where("state"), copy.at)
         return
     written, wanted = _partitions_of(document), copy.source.partitions
     if 0 < written < wanted:
-        path = "partitions" if document.partitions else "placement.assignment"
-        there = f"{source} has {wanted}{in_brackets(copy.source.at.get('partitions'))}"
+        path, there = "partitions" if document.partitions else "placement.assignment", copy.source.at.get("partitions")
+        message = f"partitions are {written}, and {source} has {wanted}{in_brackets(there)}, by {copy}"
         way_out = f"declare at least {wanted}, or leave them out"
-        yield _told(name, f"partitions are {written}, and {there}, by {copy}", document.where(path), copy.at, way_out)
+        yield _told(name, f"{message}: {way_out}", document.where(path), copy.at, there)
     for key, value in copy.followed.items():
         if key in document.config and document.config[key] != value:
             message = f"{key} {_is(document.config[key])}, and follows {_followed(copy, key)} by {copy}"
-            at, other = document.where(f"config.{key}"), copy.mirror.at[f"config.{key}"]
-            yield _told(name, message, at, other, "drop it in one of the two places")
+            at, places = document.where(f"config.{key}"), (copy.at, *_places(copy, key))
+            yield _told(name, f"{message}: drop it in one of the two places", at, *places)
 
 
 def _is(value: str | None) -> str:
     return "has no override" if value is None else f"is {value}"
 
 
-def _told(name: str, message: str, at: Location | None, other: Location | None, way_out: str) -> Problem:
-    beside = (other,) if other is not None else ()
-    return Problem("KR115", f"topic {name}: {message}: {way_out}", at, beside=beside)
+def _told(name: str, message: str, at: Location | None, *others: Location | None) -> Problem:
+    return Problem("KR115", f"topic {name}: {message}", at, beside=tuple(each for each in others if each is not None))
