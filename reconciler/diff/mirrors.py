@@ -87,44 +87,52 @@ def _partitions_of(document: DesiredTopic) -> int:
 
 def copies(desired: Desired, sources: Sources, clusters: Iterable[str]) -> Mapping[str, Sequence[Copy]]:
     """Return what is to exist here, by the copy's name and sorted; `clusters`: all names that a copy may come from."""
-    names = sorted(clusters, key=lambda name: (-len(name), name))
+    clusters = sorted(clusters, key=lambda name: (-len(name), name))
     found: dict[str, list[Copy]] = {}
     for mirror in desired.mirrors:
+        tellers = _tellers(mirror, clusters)
         for topic, source in sources.get(mirror.source, {}).items():
             if source.is_whole and not source.partitions:
                 continue  # it is yet to be made, and only its own cluster's brokers say how large
-            copy = mirror.copy_of(topic)
-            if _is_copied(mirror, topic, desired.cluster.name, names) and not is_ignored(desired, copy):
-                found.setdefault(copy, []).append(Copy(mirror, topic, source))
-    return dict(sorted(found.items()))
+            if _is_to_copy(mirror, topic, clusters) and desired.cluster.name not in dict(_way_of(topic, tellers)):
+                found.setdefault(mirror.copy_of(topic), []).append(Copy(mirror, topic, source))
+    return {name: found[name] for name in sorted(found) if not is_ignored(desired, name)}
 
 
-def _is_copied(mirror: DesiredMirror, topic: str, target: str, clusters: Sequence[str]) -> bool:
-    """Whether the mirror copies that topic of its source: as MirrorMaker 2, nothing internal, and nothing back."""
-    if mirror.pattern_for(topic) is None or topic.startswith("__"):
+def _is_to_copy(mirror: DesiredMirror, topic: str, clusters: Sequence[str]) -> bool:
+    """Whether the mirror names that topic, and neither Kafka nor MirrorMaker 2 keeps it for itself.
+
+    MirrorMaker 2 names heartbeats in one way, whatever its policy of names.
+    """
+    if topic.startswith("__") or mirror.pattern_for(topic) is None:
         return False
-    if any(cluster == target for cluster, _ in _way_of(mirror, topic, clusters)):
-        return False
-    return topic in mirror.topics or not _is_mirror_makers(mirror, topic, clusters)
-
-
-def _is_mirror_makers(mirror: DesiredMirror, topic: str, clusters: Sequence[str]) -> bool:
-    """Whether MirrorMaker 2 keeps that topic for itself; it names heartbeats in one way, whatever its policy."""
+    is_kept = topic.endswith(".checkpoints.internal") or (topic.startswith("mm2") and topic.endswith(".internal"))
     if topic.endswith(_HEARTBEATS):
-        way = _way_of(replace(mirror, rename=MIRROR_MAKERS_RENAME), topic, clusters)
-        return _HEARTBEATS in {topic, *(name for _, name in way)}
-    return topic.endswith(".checkpoints.internal") or (topic.startswith("mm2") and topic.endswith(".internal"))
+        way = _way_of(topic, _tellers(replace(mirror, rename=MIRROR_MAKERS_RENAME), clusters))
+        is_kept |= _HEARTBEATS in {topic, *(name for _, name in way)}
+    return topic in mirror.topics or not is_kept
 
 
-def _way_of(mirror: DesiredMirror, topic: str, clusters: Sequence[str]) -> Iterator[tuple[str, str]]:
+class _Teller(NamedTuple):
+    """What stands around the name of a topic where it tells that the topic was copied from that cluster."""
+
+    cluster: str
+    before: str
+    behind: str
+
+
+def _tellers(mirror: DesiredMirror, clusters: Sequence[str]) -> Sequence[_Teller]:
+    return [_Teller(cluster, *mirror.around(cluster)) for cluster in clusters if mirror.is_source_told]
+
+
+def _way_of(topic: str, tellers: Sequence[_Teller]) -> Iterator[tuple[str, str]]:
     """Yield each cluster that a topic's name says it came through, the last first, and its name there."""
-    while mirror.is_source_told:
-        steps = ((cluster, mirror.original_of(topic, cluster)) for cluster in clusters)
-        found = next(((cluster, name) for cluster, name in steps if name is not None), None)
-        if found is None:
+    while True:
+        found = next((each for each in tellers if topic.startswith(each.before) and topic.endswith(each.behind)), None)
+        if found is None or len(topic) <= len(found.before) + len(found.behind):
             return
-        yield found
-        topic = found[1]
+        topic = topic[len(found.before) : len(topic) - len(found.behind)]
+        yield found.cluster, topic
 
 
 def is_copy(desired: Desired, name: str) -> bool:
@@ -152,19 +160,18 @@ def with_copies(
 def _copied(name: str, document: DesiredTopic | None, asked: Sequence[Copy], there: int) -> DesiredTopic:
     """Return what is declared of a copy: its own document, else its mirror's class, under what follows the source."""
     largest = max(asked, key=lambda copy: copy.source.partitions)
-    base = document or replace(largest.mirror.like, name=name)
+    base = document or largest.mirror.like
     config, at = dict(base.config), dict(base.at)
     for copy in reversed(asked):
         config |= copy.followed
         at |= {f"config.{key}": copy.mirror.at[f"config.{key}"] for key in copy.followed}
+    partitions = base.partitions
     if largest.at is not None and document is None:
         at[""] = largest.at
-    if _partitions_of(base):
-        return replace(base, config=dict(sorted(config.items())), at=at)
-    if largest.at is not None:
-        at["partitions"] = largest.at
-    partitions = max(largest.source.partitions, there) or None
-    return replace(base, partitions=partitions, config=dict(sorted(config.items())), at=at)
+    if not _partitions_of(base):
+        partitions = max(largest.source.partitions, there) or None
+        at |= {"partitions": largest.at} if largest.at is not None else {}
+    return replace(base, name=name, partitions=partitions, config=dict(sorted(config.items())), at=at)
 
 
 def _contradictions(name: str, document: DesiredTopic | None, asked: Sequence[Copy]) -> Iterator[Problem]:

@@ -318,9 +318,9 @@ class DesiredMirror:
         before, behind = self.around()
         return f"{before}{topic}{behind}"
 
-    def original_of(self, copy: str, source: str | None = None) -> str | None:
-        """Return the topic whose copy from that cluster, or its own source, has that name; None where none has."""
-        before, behind = self.around(source)
+    def original_of(self, copy: str) -> str | None:
+        """Return the topic whose copy has that name, None where none has."""
+        before, behind = self.around()
         is_one = len(copy) > len(before) + len(behind) and copy.startswith(before) and copy.endswith(behind)
         return copy[len(before) : len(copy) - len(behind)] if is_one else None
 

@@ -30,6 +30,7 @@ def snapshot(name: str, topics: Sequence[dict[str, Any]], brokers: int = 3) -> d
     return {
         "formatVersion": "1.0",
         "clusterId": f"id-of-{name}",
+        "observedAt": "2026-01-01T00:00:00Z",
         "brokers": [{"id": number} for number in range(1, brokers + 1)],
         "topics": sorted(topics, key=lambda one: str(one["name"])),
     }
