@@ -233,7 +233,7 @@ def _take(document: YamlMap, found: _Found) -> None:
     form = checked_form(document)
     found.problems += form.problems
     is_named = form.is_usable and document["metadata"].get("name") != ""
-    if form.is_usable and (is_named or document["kind"] != "TopicClass"):
+    if form.is_usable and (is_named or document["kind"] not in {"TopicClass", "Mirror"}):
         found.documents.append(_Document(document, form.taken))
         return
     found.is_partial |= not is_topic
@@ -270,7 +270,6 @@ def _mirrors(found: _Found, classes: Mapping[str, DesiredTopic]) -> tuple[Desire
     mirrors: dict[str, DesiredMirror] = {}
     for document in found.of_kind("Mirror"):
         mirror = mirror_from(document.content)
-        found.problems += mirror_problems(mirror)
         like = _with_class(mirror.like, document, classes, found)
         if "class" not in document.content["spec"] and len(classes) == 1:
             like = merged(next(iter(classes.values())), like)
@@ -279,7 +278,9 @@ def _mirrors(found: _Found, classes: Mapping[str, DesiredTopic]) -> tuple[Desire
                 f"mirror {mirror.name} names no class: write which its copies take, of {', '.join(sorted(classes))}"
             )
             found.problems.append(Problem("KR118", message, document.content.at))
-        _keep_first("Mirror", replace(mirror, like=with_factor(like)), mirrors, found)
+        mirror = replace(mirror, like=with_factor(like))
+        found.problems += mirror_problems(mirror)
+        _keep_first("Mirror", mirror, mirrors, found)
     return tuple(mirrors.values())
 
 

@@ -36,11 +36,8 @@ def mirror_from(document: YamlMap) -> DesiredMirror:
 
 
 def _items(spec: YamlMap, key: str) -> dict[str, Location]:
-    return (
-        {f"{key}.{item}": at for item, at in zip(spec.get(key, ()), spec[key].item_at, strict=True)}
-        if key in spec
-        else {}
-    )
+    items = spec.get(key)
+    return {} if items is None else {f"{key}.{item}": at for item, at in zip(items, items.item_at, strict=True)}
 
 
 def mirror_problems(mirror: DesiredMirror) -> Iterator[Problem]:
@@ -58,4 +55,7 @@ def mirror_problems(mirror: DesiredMirror) -> Iterator[Problem]:
             message = f"{key} does not follow the source: {MUST_NOT_FOLLOW[key]}; leave it out"
             yield Problem("KR116", message, mirror.at[f"config.{key}"])
     # Of keys it is told as of any topic's; values come from the source.
-    yield from config_problems(DesiredTopic("", config=dict.fromkeys(mirror.config), at=mirror.at))
+    custom = mirror.like.custom_configs
+    yield from config_problems(
+        DesiredTopic("", config=dict.fromkeys(mirror.config), custom_configs=custom, at=mirror.at)
+    )

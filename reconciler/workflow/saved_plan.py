@@ -89,11 +89,8 @@ def prove_plan(
     observed = observed_state(inputs, desired, progress)
     mirrored = with_mirrors(inputs, desired, observed, progress)
     desired = mirrored.desired
-    changed = [
-        now.cluster
-        for now, then in zip(mirrored.sources, plan.source.mirrors, strict=False)
-        if now.digest != then.digest
-    ]
+    then = {each.cluster: each.digest for each in plan.source.mirrors}
+    changed = [now.cluster for now in mirrored.sources if then.get(now.cluster) != now.digest]
     if changed:
         message = f"{listed(changed)}, which mirrors copy from, is not what the plan was made from"
         raise StalePlan(f"{message}: name its snapshot with --source-state, or plan again", code=OTHER_FILES)
