@@ -56,9 +56,10 @@ def configs(random: Random) -> dict[str, str]:
 
 def drawn(seed: int) -> Pair:
     random = Random(seed)
-    patterns = random.sample(sorted(PATTERNS), random.randint(1, 2))
-    pair = Pair(random.choice(sorted(RENAMES)), patterns, random.sample(FOLLOWING, random.randint(0, 3)))
-    before, behind = RENAMES[pair.rename]
+    patterns = ["*"] if random.random() < 0.4 else random.sample(sorted(PATTERNS), random.randint(1, 2))
+    rename = random.choice([*RENAMES, "{source}.{topic}", "{source}.{topic}"])
+    pair = Pair(rename, patterns, random.sample(FOLLOWING, random.randint(0, 3)))
+    before, behind = RENAMES[rename]
     for name in (*NAMES, *OTHERS):
         if random.random() < 0.6:
             pair.source[name] = random.randint(1, 5), configs(random)
