@@ -62,7 +62,8 @@ class Lake:
 
         summed = sums(rows, self._carriers).persist()
         names = ("bytes_in", "bytes_out", "seen_in", "seen_out")
-        each = bucketed(with_growth(summed, rows, self._carriers), self._known).collect()
+        whole = told(summed, self._known, self._tables.partition_counts, MINUTE)
+        each = bucketed(with_growth(summed, rows, self._carriers, whole.with_slopes), self._known).collect()
         found = {
             (row.key, row.bucket): tuple(row[name] or 0 for name in names) for row in each if row.bucket is not None
         }
@@ -70,7 +71,6 @@ class Lake:
         found |= {
             (key, -1): (sum(row.growth or 0 for row in each if row.key == key),) for key in {row.key for row in each}
         }
-        whole = told(summed, self._known, self._tables.partition_counts, MINUTE)
         summed.unpersist()
         return whole, found
 
@@ -132,7 +132,11 @@ def test_what_is_wrong_with_a_sample_by_itself_is_counted_without_sorting(lake: 
         Rule.GAP: 1,
     }
     assert alone.defects == sorted_first.defects
-    assert [row.asDict() for row in alone.spans] == [row.asDict() for row in sorted_first.spans]
+    sizes = [row["unsized"] for row in alone.spans]
+    assert sizes == [1]
+    assert [{**row.asDict(), "unsized": 0} for row in alone.spans] == [
+        {**row.asDict(), "unsized": 0} for row in sorted_first.spans
+    ]
     assert summed == same
     assert len({bucket for _, bucket in summed}) == 4 + 1
     # Each minute a partition grows by a byte more than the one before it, on two brokers each.
@@ -175,6 +179,26 @@ def test_samples_that_want_their_neighbours_are_noticed(spark: "SparkSession", t
     assert not alone.is_sound
     counted = {each: count for each, count in lake.beside(rows)[0].defects.items() if count}
     assert counted == {Rule.GAP: len(BROKEN), **{rule: 1 for _, rule in BROKEN.values() if rule}}
+
+
+def test_growth_follows_from_sums_only_where_each_partition_has_a_size_in_every_bucket(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    whole = [*_whole(2), *(row for row in _whole(4) if (row.ts or 0) >= START + 3 * MINUTE)]
+    of_clusters = {
+        "holed": _whole(),
+        "unsized": [replace(whole[0], size_bytes=None), *whole[1:]],
+        "huge": [replace(whole[0], size_bytes=2 * 10**15), *whole[1:]],
+        "whole": whole,
+    }
+    lake = Lake(spark, tmp_path, *of_clusters)
+    rows = [replace(row, cluster=name) for name, each in of_clusters.items() for row in each]
+    alone, summed = lake.alone(rows)
+    assert alone.with_slopes == ("holed", "huge", "unsized")
+    assert lake.beside(rows)[0].with_slopes == tuple(sorted(of_clusters))
+    # What is told partition by partition is what grows in three clusters of four.
+    growing = {key for (key, bucket), (grown, *_) in summed.items() if bucket == -1 and grown}
+    assert 4 * len(growing) == 3 * len({key for key, _ in summed})
 
 
 def test_counts_after_sorting_are_the_oracles(lake: Lake) -> None:

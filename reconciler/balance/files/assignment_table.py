@@ -1,25 +1,20 @@
 """Makes Arrow tables of observed clusters: who holds which partition, on which log dir, on which brokers and disks."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from reconciler.balance.files.arrow_tables import INT, INTS, LONG, LONGS, TEXT, TEXTS, ArrowTable, arrow_table
-from reconciler.model.cluster import Broker, Cluster, Partition
+import numpy as np
+import pyarrow as pa
+
+from reconciler.balance.files.arrow_tables import INT, LONG, TEXT, ArrowTable, arrow_table
+from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.columns import NONE, Ints
 from reconciler.model.desired import CAPACITIES
+from reconciler.model.partition_table import PartitionTable
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 
 BEFORE, AFTER = "before", "after"
-_PARTITIONS = {
-    "side": TEXT,
-    "cluster": TEXT,
-    "topic": TEXT,
-    "partition": INT,
-    "leader": INT,
-    "replicas": INTS,
-    "sizes": LONGS,
-    "log_dirs": TEXTS,
-    "racks": TEXTS,
-}
 _BROKERS = {
     "cluster": TEXT,
     "broker": INT,
@@ -58,7 +53,13 @@ def partition_table(sides: Iterable[Side]) -> ArrowTable:
     stands on its target. The four lists run parallel; what is not known is null. A replica on a broker that has one log
     dir only is in that.
     """
-    return arrow_table(_PARTITIONS, (row for side in sides for row in _partition_rows(side)))
+    return pa.concat_tables(map(_partitions, sides))
+
+
+def has_all_sizes(clusters: Iterable[Cluster]) -> bool:
+    """Return whether the size of every replica, on the target of its partition, is known."""
+    tables = map(table_of, clusters)
+    return all(bool((_on_target(table, table.sizes)[table.target >= 0] >= 0).all()) for table in tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,8 @@ def brokers_of(sides: Iterable[Side]) -> Mapping[str, Mapping[int, Broker]]:
         brokers = found.setdefault(side.name, {})
         for broker in side.cluster.brokers.values():
             brokers.setdefault(broker.id, broker)
-        for broker_id in {one for _, partition in side.cluster.partitions() for one in partition.replicas}:
+        replicas = np.unique(table_of(side.cluster).replicas)
+        for broker_id in replicas[replicas >= 0].tolist():
             brokers.setdefault(broker_id, Broker(broker_id, is_fenced=True))
     return {name: dict(sorted(brokers.items())) for name, brokers in found.items()}
 
@@ -119,27 +121,60 @@ def _place_rows(side: Side, brokers: Mapping[int, Broker]) -> Iterator[tuple[obj
             yield side.side, side.name, broker.id, broker.rack, log_dir.path, *sizes
 
 
-def _partition_rows(side: Side) -> Iterator[tuple[object, ...]]:
-    only_dir = {
-        broker.id: broker.log_dirs[0].path for broker in side.cluster.brokers.values() if len(broker.log_dirs) == 1
+def _partitions(side: Side) -> ArrowTable:
+    table = table_of(side.cluster)
+    is_held = table.target >= 0
+    ids, of_broker = np.unique(table.target[is_held], return_inverse=True)
+    brokers = [side.cluster.brokers.get(broker_id) for broker_id in ids.tolist()]
+    racks = [broker.rack if broker is not None else None for broker in brokers]
+    starts = pa.array(np.concatenate(([0], np.cumsum(table.factor))), INT)
+    lists = {
+        "replicas": pa.array(table.target[is_held], INT),
+        "sizes": _known(_on_target(table, table.sizes)[is_held], LONG),
+        "log_dirs": _log_dirs(side, table, _only_dirs(brokers)[of_broker]),
+        "racks": pa.array(racks, TEXT).take(pa.array(of_broker)),
     }
-    racks = {broker.id: broker.rack for broker in side.cluster.brokers.values()}
-    for key, partition in side.cluster.partitions():
-        replicas = partition.target_replicas
-        places = {**only_dir, **side.predicted_log_dirs.get(key, {}), **_known_dirs(partition)}
-        yield (
-            side.side,
-            side.name,
-            key.topic,
-            key.partition,
-            partition.leader,
-            replicas,
-            [partition.size_on(broker_id) for broker_id in replicas],
-            [places.get(broker_id) for broker_id in replicas],
-            [racks.get(broker_id) for broker_id in replicas],
-        )
+    return pa.table(
+        {
+            "side": pa.repeat(side.side, len(table.number)),
+            "cluster": pa.repeat(side.name, len(table.number)),
+            "topic": pa.array(table.topics, TEXT).take(pa.array(table.topic)),
+            "partition": pa.array(table.number, INT),
+            "leader": _known(table.leader, INT),
+            **{name: pa.ListArray.from_arrays(starts, values) for name, values in lists.items()},
+        }
+    )
 
 
-def _known_dirs(partition: Partition) -> Mapping[int, str]:
-    known = zip(partition.replicas, partition.log_dirs, strict=False)
-    return {broker_id: path for broker_id, path in known if path is not None}
+def _on_target(table: PartitionTable, values: Ints) -> Ints:
+    """Return what stands beside the replicas, [rows, width], beside those in `target`; NONE for a new one."""
+    if table.target is table.replicas:
+        return values
+    found = np.full(table.target.shape, NONE)
+    for place in range(table.replicas.shape[1]):
+        np.copyto(found, values[:, place : place + 1], where=table.target == table.replicas[:, place : place + 1])
+    return found
+
+
+def _log_dirs(side: Side, table: PartitionTable, only: "np.ndarray[tuple[int], np.dtype[np.object_]]") -> pa.Array:
+    """Return the log dir of each replica in `target`: as told, else as the plan says, else its broker's only one."""
+    is_held = table.target >= 0
+    found = np.full(table.target.shape, None, dtype=object)
+    found[is_held] = only
+    rows = table.rows_of(side.predicted_log_dirs).tolist()
+    for row, predicted in zip(rows, side.predicted_log_dirs.values(), strict=True):
+        for broker_id, path in predicted.items() if row != NONE else ():
+            found[row, table.target[row] == broker_id] = path
+    told = _on_target(table, table.log_dirs)
+    is_told = told >= 0
+    found[is_told] = np.array(table.paths, dtype=object)[told[is_told]]
+    return pa.array(found[is_held], TEXT)
+
+
+def _only_dirs(brokers: Sequence[Broker | None]) -> "np.ndarray[tuple[int], np.dtype[np.object_]]":
+    one = [broker.log_dirs if broker is not None else () for broker in brokers]
+    return np.array([dirs[0].path if len(dirs) == 1 else None for dirs in one], dtype=object)
+
+
+def _known(values: Ints, kind: pa.DataType) -> pa.Array:
+    return pa.array(values, kind, mask=values < 0)

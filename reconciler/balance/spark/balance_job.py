@@ -13,7 +13,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from reconciler.balance.files.arrow_tables import TEXT, ArrowTable, arrow_table
+from reconciler.balance.files.arrow_tables import TEXT, YES_NO, ArrowTable, arrow_table
 from reconciler.balance.files.folders import TABLES_MARK
 from reconciler.balance.model.balance_report import Headroom
 from reconciler.balance.model.disk_forecast import SIZES_AFTER
@@ -280,7 +280,7 @@ def balance_of_samples(
         standing = replicas(assigned.partitions)
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
-        whole = lasting = with_growth(summed, rows, carriers)
+        whole = lasting = with_growth(summed, rows, carriers, found.with_slopes)
         if found.with_holes:
             with_holes = _clusters(rows.sparkSession, found.with_holes)
             holed = of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi")
@@ -370,7 +370,8 @@ def _clusters(spark: SparkSession, names: Sequence[str]) -> DataFrame:
 
 
 def _spans(spark: SparkSession, found: Told) -> DataFrame:
-    return in_spark(spark, arrow_table(SPANS, (tuple(row[name] for name in SPANS) for row in found.spans)))
+    rows = ((*(row[name] for name in SPANS), row.cluster in found.with_slopes) for row in found.spans)
+    return in_spark(spark, arrow_table({**SPANS, "has_slopes": YES_NO}, rows))
 
 
 def _last_sizes(samples: DataFrame) -> DataFrame:

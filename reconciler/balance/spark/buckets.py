@@ -9,11 +9,13 @@ and neither a shuffle nor a sort of samples is needed. Whether that was so shows
 not, samples are sorted and cleaned as for loads (`beside_others`).
 """
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
-from reconciler.balance.spark.growth import GROWTH, significant, slope, slopes_of
+from reconciler.balance.spark.growth import GROWTH, MOST_BYTES, significant, slope, slope_of, slopes_of
 from reconciler.balance.spark.load import buckets_of
 from reconciler.balance.spark.normalise import (
     GROUP,
@@ -29,6 +31,7 @@ from reconciler.balance.spark.normalise import (
 from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, PLACE, at_every_level
 
 RULES = tuple(rule.value for rule in MARKED)
+SIZE, UNSIZED = "size", "unsized"
 _SUMMED = ("bytes_in", "bytes_out", GROWTH)
 _WAYS = ("in", "out")
 _AVERAGES = tuple(f"average_{way}" for way in _WAYS)
@@ -145,7 +148,8 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
     only where what its consumers take and, with followers, what these fetch is known. Then, for the topics of before
     and for rows that nothing carries: `total`, bytes in and out of the partitions themselves, each counted once; how
     many `rows` there were, and which `partitions` in whole rows, a bit each; when the files were written, from `oldest`
-    to `newest`; and each rule's count, and growth, where rows have them.
+    to `newest`; and each rule's count, and growth, where rows have them. Rows without growth have their SIZE summed,
+    and those of no known size counted as UNSIZED.
     """
     each = rows.transform(on_carriers, carried, "left")
     sent = sent_by_leader(F.col("bytes_in"), F.col("bytes_out"))
@@ -168,15 +172,26 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
             for name in rows.columns
             if name == "samples"
         ),
-        *(_grown() for name in rows.columns if name == GROWTH),
+        *((_grown(),) if GROWTH in rows.columns else _sized(is_told)),
     )
 
 
-def with_growth(sums: DataFrame, rows: DataFrame, carried: DataFrame) -> DataFrame:
-    """Return the sums with what the partitions of each carrier grow; of rows that do not tell it, in no bucket."""
+def _sized(is_told: Column) -> tuple[Column, Column]:
+    size = F.when(F.col("size_bytes") <= MOST_BYTES, F.col("size_bytes"))
+    return F.sum(size * F.col("weight")).alias(SIZE), F.count_if(is_told & size.isNull()).alias(UNSIZED)
+
+
+def with_growth(sums: DataFrame, rows: DataFrame, carried: DataFrame, clusters: Sequence[str]) -> DataFrame:
+    """Return the sums with what the partitions of each carrier grow; of rows that do not tell it, in no bucket.
+
+    That reads such rows once more, those of these `clusters` alone: the growth of others follows from their SIZE.
+    """
     if GROWTH in rows.columns:
         return sums
-    grown = slopes_of(rows).transform(on_carriers, carried, "inner").groupBy("carrier").agg(_grown())
+    if not clusters:
+        return sums.withColumn(GROWTH, F.lit(None).cast("long"))
+    wanted = rows.where(F.col("cluster").isin(*clusters))
+    grown = slopes_of(wanted).transform(on_carriers, carried, "inner").groupBy("carrier").agg(_grown())
     return sums.unionByName(grown, allowMissingColumns=True)
 
 
@@ -240,17 +255,17 @@ def seen_with(what: str) -> Column:
 
 
 def bucketed(carried_sums: DataFrame, known: DataFrame) -> DataFrame:
-    """Return the sums of each level in each bucket: key, cluster, bucket, bytes_in, bytes_out, growth, seen, averages.
+    """Return the sums of each level in each bucket: key, cluster, bucket, bytes_in, bytes_out, growth, seen, and some.
 
-    Averages of partitions are there where buckets were filled (`with_fills`).
+    SIZE is there where rows have no growth, averages of partitions where buckets were filled (`with_fills`).
     """
-    averages = [name for name in _AVERAGES if name in carried_sums.columns]
+    some = [name for name in (SIZE, *_AVERAGES) if name in carried_sums.columns]
     levels = F.broadcast(known.select("carrier", "key", "cluster"))
     each = carried_sums.join(levels, on="carrier", how="inner")
     unpacked = each.select(
-        "key", "cluster", "bucket", *_SUMMED, *averages, *(seen_with(what).alias(f"seen_{what}") for what in _SEEN)
+        "key", "cluster", "bucket", *_SUMMED, *some, *(seen_with(what).alias(f"seen_{what}") for what in _SEEN)
     )
-    names = (*_SUMMED, *averages, *(f"seen_{what}" for what in _SEEN))
+    names = (*_SUMMED, *some, *(f"seen_{what}" for what in _SEEN))
     return unpacked.groupBy("key", "cluster", "bucket").agg(*(F.sum(name).alias(name) for name in names))
 
 
@@ -260,14 +275,18 @@ def statistics(by_bucket: DataFrame, spans: DataFrame, known: DataFrame) -> Data
     Columns: the keys, then for `in` and `out` average, p95, maximum, peak and covered (the samples seen as a share of
     those expected, summed over replicas and over leaders), and growth_bytes_per_day. The percentile is exact,
     interpolated linearly between closest ranks. An average is the sum of partitions' averages where there are such.
+    Growth is the sum of theirs in clusters that have it (`has_slopes`), else that of the SIZE.
     """
     averages = {name: _average(name) for name in _WAYS}
     if set(_AVERAGES) <= set(by_bucket.columns):
         averages |= {way: F.coalesce(F.sum(f"average_{way}") / MILLI, averages[way]) for way in _WAYS}
 
-    few = F.broadcast(spans.select("cluster", "busiest", "expected"))
+    few = F.broadcast(spans.select("cluster", "busiest", "expected", "has_slopes"))
     joined = by_bucket.join(few, on="cluster", how="inner")
-    growth = significant(F.sum(GROWTH)).alias("growth_bytes_per_day")
+    growth = F.sum(GROWTH)
+    if SIZE in by_bucket.columns:
+        growth = F.when(F.first("has_slopes"), growth).otherwise(slope_of(SIZE))
+    growth = significant(growth).alias("growth_bytes_per_day")
     told = joined.groupBy("key").agg(*(each for way in _WAYS for each in _statistics(way, averages[way])), growth)
     named = F.broadcast(known.select("key", *KEYS).distinct())
     return told.join(named, on="key", how="inner").drop("key")

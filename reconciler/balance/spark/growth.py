@@ -20,8 +20,8 @@ from reconciler.balance.spark.normalise import GROUP, MARKS, MICROS, MICROS_PER_
 from reconciler.balance.spark.schemas import KEYS, LOG_START
 
 GROWTH = "growth"
-# No partition grows by a petabyte a day; a steeper slope is that of a broken size.
-_MOST_BYTES_PER_DAY = 1e15
+MOST_BYTES = 1e15
+"""No partition holds a petabyte, or grows by one a day: a larger size, or a steeper slope, is that of a broken size."""
 # Slopes of doubles depend on the order of rows with their last digits; so many digits of one do not.
 _DIGITS = 6
 
@@ -145,17 +145,22 @@ def slopes_of(rows: DataFrame) -> DataFrame:
 
 def slope(of: WindowSpec | None = None) -> Column:
     """Return, over the buckets of one partition, the slope of its size by least squares, as `whole_growth`."""
-    found = F.regr_slope("size_bytes", F.col("bucket") / F.lit(float(MICROS_PER_DAY)))
+    found = slope_of("size_bytes")
     return whole_growth(found if of is None else found.over(of))
+
+
+def slope_of(size: str) -> Column:
+    """Return the slope of that column by least squares over `bucket`, in bytes a day."""
+    return F.regr_slope(size, F.col("bucket") / F.lit(float(MICROS_PER_DAY)))
 
 
 def whole_growth(slope: Column) -> Column:
     """Return a partition's growth in whole bytes a day, so that sums of it are exact; None where it is not known.
 
-    What many partitions grow is the sum of their slopes: the slope of their sum would take one that is made, found or
-    lost meanwhile for growth.
+    What many partitions grow is the sum of their slopes: the slope of their sum is the same only where each has a size
+    in every bucket. Else it would take one that is made, found or lost meanwhile for growth.
     """
-    return F.when(F.abs(slope) <= _MOST_BYTES_PER_DAY, significant(slope).cast("long"))
+    return F.when(F.abs(slope) <= MOST_BYTES, significant(slope).cast("long"))
 
 
 def significant(value: Column) -> Column:

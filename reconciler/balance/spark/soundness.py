@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.files.arrow_tables import LONG, TEXT
 from reconciler.balance.model.load_report import FILLED, Rule
-from reconciler.balance.spark.buckets import RULES, STRAYS, seen_with
+from reconciler.balance.spark.buckets import RULES, STRAYS, UNSIZED, seen_with
 from reconciler.balance.spark.holes import rung_counts
 from reconciler.balance.spark.load import MEDIAN_STEP
 from reconciler.balance.spark.normalise import LEFT_OUT, MARKED, MARKS, MICROS, rules_of
@@ -30,12 +30,14 @@ class Told:
     `step` is the usual time from one bucket to the next, `expected` how many there would be without gaps. `is_sound`:
     no sample had another one in its bucket, or was written after a newer one, or wanted a rate. `with_holes`: clusters
     of which a partition has no sample in a bucket, or not as many have a rate in each bucket that has it.
+    `with_slopes`: those whose growth is the sum of what each partition grows, and not that of their size in all.
     """
 
     spans: tuple["Row", ...]
     is_sound: bool
     defects: Mapping[Rule, int] = field(default_factory=dict)
     with_holes: tuple[str, ...] = ()
+    with_slopes: tuple[str, ...] = ()
 
 
 def told(sums: DataFrame, known: DataFrame, partitions: Mapping[str, int], bucket_seconds: int) -> Told:
@@ -51,11 +53,13 @@ def told(sums: DataFrame, known: DataFrame, partitions: Mapping[str, int], bucke
         Rule.GAP: sum(row.partitions * row.expected - row.rows for row in spans),
         Rule.MISSING_PARTITION: sum(count - seen.get(name, 0) for name, count in partitions.items()),
     }
+    with_holes = tuple(row.cluster for row in spans if row.is_uneven or row.rows < row.partitions * row.buckets)
     return Told(
         spans,
         not any(row.is_unsound for row in spans),
         {rule: {**defects, **absent}.get(rule, 0) for rule in Rule},
-        tuple(row.cluster for row in spans if row.is_uneven or row.rows < row.partitions * row.buckets),
+        with_holes,
+        tuple(row.cluster for row in spans if row.unsized or row.cluster in with_holes),
     )
 
 
@@ -75,8 +79,8 @@ def filled(told: Told, sums: DataFrame, known: DataFrame, fills: DataFrame) -> T
 def _clusters(sums: DataFrame, known: DataFrame, bucket_seconds: int) -> DataFrame:
     """Return one row a cluster, null for rows that nothing carries.
 
-    Columns: SPANS, rows, partitions (how many were seen), is_unsound, is_marked, is_uneven: not as many partitions have
-    a rate in each bucket in which any has it.
+    Columns: SPANS, rows, unsized (those without a size), partitions (how many were seen), is_unsound, is_marked,
+    is_uneven: not as many partitions have a rate in each bucket in which any has it.
     """
     return (
         sums.transform(_parts, known)
@@ -103,6 +107,7 @@ def _parts(sums: DataFrame, known: DataFrame) -> DataFrame:
         .agg(
             F.sum("total").alias("total"),
             F.sum("rows").alias("rows"),
+            (F.sum(UNSIZED) if UNSIZED in sums.columns else F.sum("rows")).alias(UNSIZED),
             F.coalesce(F.bit_or("partitions"), F.lit(0)).alias("partitions"),
             F.min("oldest").alias("oldest"),
             F.max("newest").alias("newest"),
@@ -156,7 +161,7 @@ def _is_uneven(seen: str) -> Column:
 
 def _rows_and_flags() -> tuple[Column, ...]:
     return (
-        F.sum("rows").alias("rows"),
+        *(F.sum(name).alias(name) for name in ("rows", UNSIZED)),
         F.bool_or("is_unsound").alias("is_unsound"),
         F.bool_or("is_marked").alias("is_marked"),
     )

@@ -128,7 +128,13 @@ def _task(
     sides: "Sequence[Side]",
 ) -> "tuple[BalanceTask, tuple[Problem, ...]]":
     """Return what Spark is to do, and what there is to tell of what was measured."""
-    from reconciler.balance.files.assignment_table import Weighed, broker_table, partition_table, place_table
+    from reconciler.balance.files.assignment_table import (
+        Weighed,
+        broker_table,
+        has_all_sizes,
+        partition_table,
+        place_table,
+    )
     from reconciler.balance.files.retention_table import retention_table
     from reconciler.balance.spark.balance_job import BalanceTask
 
@@ -141,12 +147,7 @@ def _task(
         retention=retention_table(sides),
         out=out,
         has_plan=any(one.plan is not None for one in observed),
-        has_all_sizes=all(
-            partition.size_on(broker_id) is not None
-            for one in observed
-            for _, partition in one.cluster.partitions()
-            for broker_id in partition.target_replicas
-        ),
+        has_all_sizes=has_all_sizes(one.cluster for one in observed),
     )
     return task, told
 
