@@ -48,6 +48,7 @@ Two wings stand beside this house, each with its own model, files, workflow, ren
     record            what a run keeps in the cluster, in offsets of the lock's group: any machine can clean up by it
     stage memory      what a run remembers of its stage from one turn to the next, and the cluster cannot tell
     leftover throttle a rate or list that a run set and could not take off, because its broker was down or the run died
+    copy              a topic that a mirror wants here, of a topic of its source; declared like any other from there on
     finding           what doctor tells: a code, a severity, what it is about, what to do
     side              one of the states that `balance` compares: as observed, or as a plan leaves it
 """

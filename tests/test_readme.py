@@ -157,6 +157,9 @@ ELSEWHERE = {
     ("cancel", "--cluster", "prod-eu"): "needs a run that is on or has died; tests/live/test_empty_machine.py",
     ("throttle",): "needs a run that is on; tests/live/test_throttle.py",
     ("import",): "asks kafka-1, or reads another tool's files; tests/live/test_import.py, tests/cli/test_import.py",
+    ("plan", "--cluster", "prod-us,prod-eu"): "needs both clusters; tests/cli/test_mirrors.py",
+    ("plan", "--cluster", "prod-eu", "--source-state"): "needs both clusters; tests/cli/test_mirrors.py",
+    ("snapshot", "--cluster", "prod-us"): "needs both clusters; tests/cli/test_mirrors.py",
     ("collect",): "takes a day; tests/cli/test_collect.py",
     ("loads",): "starts Spark; tests/cli/test_loads.py",
     ("plan", "--cluster", "prod-eu", "--loads"): "needs their result; tests/cli/test_plan_loads.py",
@@ -231,10 +234,16 @@ def test_the_yaml_of_a_guide_is_part_of_a_cluster_document(
     spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    cluster = tmp_path / "desired-state" / "prod-eu" / "cluster.yaml"
-    cluster.parent.mkdir(parents=True)
-    cluster.write_text(f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: prod-eu}}\n{spec}", "utf-8")
-    assert called(["reconciler", "validate"]) == (0, "1 cluster, 0 topics: no problems.\n")
+    # A block is a document of its own, or what stands in that of the cluster.
+    is_whole = spec.startswith("apiVersion:")
+    for name in ("prod-eu", *re.findall(r"source: (\S+)", spec)):
+        cluster = tmp_path / "desired-state" / name / "cluster.yaml"
+        cluster.parent.mkdir(parents=True)
+        text = f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: {name}}}\n"
+        cluster.write_text(text + ("spec: {}\n" if is_whole or name != "prod-eu" else spec), "utf-8")
+    if is_whole:
+        (tmp_path / "desired-state" / "prod-eu" / "more.yaml").write_text(spec, "utf-8")
+    assert called(["reconciler", "validate"])[0] == 0
 
 
 # Where they lead.

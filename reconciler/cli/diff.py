@@ -1,7 +1,7 @@
 """Declares `reconciler diff`: shows what differs, without planning."""
 
 from reconciler.command.exits import Exit
-from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked
+from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, source_state
 from reconciler.command.verbs import option, verb
 
 
@@ -13,6 +13,7 @@ from reconciler.command.verbs import option, verb
         reconciler diff --cluster demo --state snapshot.json --detailed-exitcode -o json
     """,
 )
+@source_state
 @option("--detailed-exitcode", is_flag=True, help="Exit with 2 where anything differs.")
 def command(asked: Asked, *, detailed_exitcode: bool) -> int:
     """Show what differs between desired and observed state, old -> new, without planning."""

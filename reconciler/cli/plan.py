@@ -1,13 +1,14 @@
 """Declares `reconciler plan`: makes the plan, shows and saves it."""
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from reconciler.balance.cli.fail_on import fail_on
 from reconciler.command.exits import Exit
-from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked
+from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked, source_state
 from reconciler.command.terminal import tell
 from reconciler.command.values import BUDGET, STATISTIC_HELP, STATISTICS
 from reconciler.command.verbs import option, verb
@@ -15,6 +16,7 @@ from reconciler.files.json_text import collector_paused
 from reconciler.model.gates import COVERAGE, LEAST_COVERAGE, Gate
 from reconciler.model.loads import Statistic
 from reconciler.model.problem import Problem
+from reconciler.workflow.inputs import Inputs, clusters_named
 
 if TYPE_CHECKING:
     from reconciler.model.budget import Budget
@@ -29,6 +31,8 @@ FAIL_ON_HELP = (
     "With --loads: refuse those that are worth less (exit 3): coverage<50%, age>2d, or a rule that samples broke, by "
     "its name. Where coverage is not named: coverage<75%."
 )
+
+ONE_ALONE = "--state, a client, --what-if, --loads, --budget, --windows, --curve and -o html are not taken"
 
 BUDGET_HELP = (
     "Mend all rules, then bring the balance as near as so many bytes bring it (2TiB), or as the busiest broker copies "
@@ -47,11 +51,17 @@ BUDGET_HELP = (
         reconciler plan --budget 2TiB --out plan.json
         reconciler plan --what-if drain=5,add=9@b
         reconciler plan --what-if fail-rack=a --state snapshot.json
+        reconciler plan --cluster prod-us,prod-eu --out plans
+    """,
+    notes="""
+        With several clusters (--cluster NAME,NAME or '*') each has its plan, and the order in which they are safe to
+        apply is told: where a topic grows, its copies on other clusters grow first.
     """,
 )
-@option("--out", metavar="FILE", help="Save the plan there, for show and apply.")
+@option("--out", metavar="FILE", help="Save the plan there, for show and apply; of several clusters, FILE/NAME.json.")
 @option("--only", metavar="PATTERN", multiple=True, help="Only topics with such names.")
 @option("--what-if", metavar="WHAT,...", multiple=True, help=WHAT_IF_HELP)
+@source_state
 @option("--loads", metavar="DIR", help="Folder or URI of measured loads, for a balance of disks and network.")
 @option("--statistic", type=STATISTICS, default="peak", show_default=True, help=STATISTIC_HELP)
 @fail_on(FAIL_ON_HELP)
@@ -81,6 +91,9 @@ def command(
     detailed_exitcode: bool,
 ) -> int:
     """Make the plan with the least movement that keeps every rule. Nothing in the cluster is changed."""
+    if asked.inputs.are_several_named:
+        is_of_one = bool(is_curve_asked or what_if or loads is not None or fail_on or budget or windows)
+        return _several(asked, only, out, is_of_one=is_of_one, is_detailed=detailed_exitcode)
     if is_curve_asked:
         if out is not None or what_if or loads is not None or fail_on or budget or windows or detailed_exitcode:
             raise click.UsageError("--curve shows many plans and makes none: of the other options it takes --only.")
@@ -118,11 +131,32 @@ def command(
         tell(f"Policies asked: {made.policies}.")
     if out is not None:
         tell(f"Saved to {out}. Nothing has been changed{', and apply refuses a supposed plan' if what_if else ''}.")
+    return _exit_of(made, is_detailed=detailed_exitcode)
+
+
+def _exit_of(made: "Planned", *, is_detailed: bool) -> Exit:
     if made.plan.violations:
         return Exit.REFUSED
     told = made.plan.budgeted
     is_as_declared = made.plan.is_empty and not made.plan.drift and (told is None or told.is_whole)
-    return Exit.CHANGES if detailed_exitcode and not is_as_declared else Exit.DONE
+    return Exit.CHANGES if is_detailed and not is_as_declared else Exit.DONE
+
+
+def _several(asked: Asked, only: tuple[str, ...], out: str | None, *, is_of_one: bool, is_detailed: bool) -> int:
+    """Plan each of several clusters by itself; `is_of_one`: an option was given that they do not take."""
+    if is_of_one or asked.inputs.is_one_given or asked.output == HTML:
+        raise click.UsageError(f"Of several clusters, {ONE_ALONE}: plan each by itself with these.")
+    from reconciler.balance.policies.asking import open_judge
+    from reconciler.cli.plan_several import show_several
+    from reconciler.command.progress import reading
+    from reconciler.groups.simulate.growth import growth_warnings
+    from reconciler.workflow.plan import make_plan
+
+    def make(inputs: Inputs) -> "Planned":
+        with reading("planning") as progress:
+            return make_plan(inputs, only=only, progress=progress, open_judge=open_judge, growth=growth_warnings)
+
+    return show_several(asked, clusters_named(asked.inputs), make, partial(_exit_of, is_detailed=is_detailed), out=out)
 
 
 def _tell_warning(problem: Problem) -> None:
@@ -210,9 +244,8 @@ def _show(made: "Planned", asked: Asked) -> None:
 
         return as_plan_html.plan(plan)
 
-    matched = as_text.Matched(made.topics, made.partitions, made.undeclared)
     asked.write(
-        text=lambda: as_text.no_changes(plan, matched, root=root) if plan.is_empty else as_text.plan(plan, root=root),
+        text=lambda: as_text.planned(plan, as_text.Matched(made.topics, made.partitions, made.undeclared), root=root),
         json=lambda: plan_text(plan),
         markdown=lambda: as_markdown.plan(plan),
         html=page,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.command.exits import Exit
-from reconciler.command.options import HTML, JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked
+from reconciler.command.options import HTML, JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked, source_state
 from reconciler.command.terminal import tell, write
 from reconciler.command.values import INSIDE_THROTTLE, NO_LOG_DIR, STATISTIC_HELP, STATISTICS, seal_of, seal_options
 from reconciler.command.verbs import option, verb
@@ -47,6 +47,7 @@ MOST_DIGITS = 10
     envvar="RECONCILER_SHOW_PROVE",
     help="Check that no plan is better.",
 )
+@source_state
 @option("--loads", metavar="DIR", help="With --prove: the loads that the plan was made with.")
 @option("--statistic", type=STATISTICS, default="peak", show_default=True, help=STATISTIC_HELP)
 @seal_options("show")

@@ -30,6 +30,7 @@ class Asked:
 
     values: dict[str, str] = field(default_factory=dict)
     verbosity: int = 0
+    source_states: tuple[str, ...] = ()
 
     @property
     def output(self) -> str:
@@ -66,6 +67,7 @@ class Asked:
             client=self.values.get("client"),
             bootstrap_server=self.values.get("bootstrap_server"),
             journal=self.values.get("journal"),
+            source_states=self.source_states,
         )
 
 
@@ -89,6 +91,15 @@ def group_options(command: Command) -> Command:
 def verb_options(*outputs: str) -> Callable[[Command], Command]:
     """Give a verb the shared options; `outputs` are the forms that it has."""
     return lambda command: _with_options(command, _VerbOption, outputs)
+
+
+def source_state(command: Command) -> Command:
+    """Give a verb the option that names snapshots of the clusters that mirrors copy from."""
+    text = "Snapshot of the cluster that mirrors copy from, instead of the cluster; NAME= where they copy from several."
+    return click.option(
+        "--source-state", metavar="[NAME=]FILE", multiple=True, help=text, show_envvar=True, expose_value=False,
+        callback=_remember_source_states,
+    )(command)  # fmt: skip
 
 
 def asked_for(context: click.Context) -> Asked:
@@ -139,6 +150,12 @@ def _remember(context: click.Context, parameter: click.Parameter, value: str | N
     asked = context.find_root().obj
     if value is not None and parameter.name is not None and isinstance(asked, Asked):
         asked.values[parameter.name] = value
+
+
+def _remember_source_states(context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> None:
+    asked = context.find_root().obj
+    if isinstance(asked, Asked):
+        asked.source_states = value
 
 
 def _remember_verbosity(context: click.Context, _parameter: click.Parameter, value: int) -> None:

@@ -6,23 +6,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TypeVar
 
 from reconciler.files.bounded import file_bytes
 from reconciler.files.cluster_document import cluster_from
 from reconciler.files.inside import CLIENT_FILE, LINK, SIMULATION, inside, outside, secret_outside
 from reconciler.files.json_text import collector_paused
+from reconciler.files.mirror_document import mirror_from, mirror_problems
 from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import cluster_problems, config_problems, semantic_problems
-from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, cluster_pieces, read_yaml, visible
+from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, pieces_of, read_yaml, visible
 from reconciler.files.topic_document import config_of, declared_in, merged, topics_from, with_factor, without_class_of
-from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredTopic
+from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredMirror, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 SUFFIXES = (".yaml", ".yml")
 NAMELESS = "the topic"
 MAX_DEPTH = 64
 _LONGEST_NAME = 250
+_Declaring = TypeVar("_Declaring", DesiredTopic, DesiredMirror)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ def load_cluster(root: Path, cluster: str) -> DesiredCluster:
     files: Iterable[Path] = [own] if os.path.lexists(own) else _files(folder, root, [], (), {})
     if _not_listed(folder, root, 0) is not None:
         files = ()
-    pieces = [(_name(path, root), piece) for path in files for piece in cluster_pieces(_content(path, root, []))]
+    pieces = [(_name(path, root), piece) for path in files for piece in pieces_of(_content(path, root, []), "Cluster")]
     if len(pieces) != 1:
         return _found_among_all(root, cluster)
     name, piece = pieces[0]
@@ -91,6 +94,18 @@ def load_cluster(root: Path, cluster: str) -> DesiredCluster:
     if found.problems:
         raise InvalidInput(sorted(found.problems, key=by_place))
     return declared
+
+
+def load_mirrors(root: Path, cluster: str) -> tuple[DesiredMirror, ...]:
+    """Return the mirrors that the files below `root/cluster` declare, without their classes and as far as they can be.
+
+    For plans of other clusters: what is wrong with these files is told where they are read for their own.
+    """
+    found = _Found()
+    for path in _files(_folder(root, cluster), root, [], (), {}):
+        for piece in pieces_of(_content(path, root, []), "Mirror"):
+            _read(piece, _name(path, root), found)
+    return _mirrors(found, {})
 
 
 def _found_among_all(root: Path, cluster: str) -> DesiredCluster:
@@ -218,7 +233,7 @@ def _take(document: YamlMap, found: _Found) -> None:
     form = checked_form(document)
     found.problems += form.problems
     is_named = form.is_usable and document["metadata"].get("name") != ""
-    if form.is_usable and (is_named or document["kind"] != "TopicClass"):
+    if form.is_usable and (is_named or document["kind"] not in {"TopicClass", "Mirror"}):
         found.documents.append(_Document(document, form.taken))
         return
     found.is_partial |= not is_topic
@@ -244,9 +259,29 @@ def _assembled(found: _Found, cluster: str, folder: Path, root: Path) -> Desired
                 patterns.append(with_factor(replace(full, replication_factor=None)))
             else:
                 _keep_first("topic", with_factor(full), topics, found)
-    desired = Desired(declared, dict(sorted(topics.items())), tuple(patterns))
+    mirrors = _mirrors(found, classes)
+    desired = Desired(declared, dict(sorted(topics.items())), tuple(patterns), mirrors)
     found.problems += semantic_problems(desired, nameless)
     return desired
+
+
+def _mirrors(found: _Found, classes: Mapping[str, DesiredTopic]) -> tuple[DesiredMirror, ...]:
+    """Return the mirrors with the class of their copies: the one they name, else the only one there is."""
+    mirrors: dict[str, DesiredMirror] = {}
+    for document in found.of_kind("Mirror"):
+        mirror = mirror_from(document.content)
+        like = _with_class(mirror.like, document, classes, found)
+        if "class" not in document.content["spec"] and len(classes) == 1:
+            like = merged(next(iter(classes.values())), like)
+        elif "class" not in document.content["spec"] and classes:
+            message = (
+                f"mirror {mirror.name} names no class: write which its copies take, of {', '.join(sorted(classes))}"
+            )
+            found.problems.append(Problem("KR118", message, document.content.at))
+        mirror = replace(mirror, like=with_factor(like))
+        found.problems += mirror_problems(mirror)
+        _keep_first("Mirror", mirror, mirrors, found)
+    return tuple(mirrors.values())
 
 
 def _cluster(found: _Found, cluster: str, folder: Path) -> DesiredCluster:
@@ -312,12 +347,12 @@ def _with_class(
     return topic
 
 
-def _keep_first(what: str, topic: DesiredTopic, seen: dict[str, DesiredTopic], found: _Found, advice: str = "") -> None:
+def _keep_first(what: str, one: _Declaring, seen: dict[str, _Declaring], found: _Found, advice: str = "") -> None:
     """Add what was declared to what is seen under its name; where something is there already, tell it."""
-    first = seen.setdefault(topic.name, topic)
-    if first is not topic:
-        message = f"{what} {topic.name} is declared twice, first at {first.at['']}{advice}"
-        found.problems.append(Problem("KR110", message, topic.at[""]))
+    first = seen.setdefault(one.name, one)
+    if first is not one:
+        message = f"{what} {one.name} is declared twice, first at {first.at['']}{advice}"
+        found.problems.append(Problem("KR110", message, one.at[""]))
 
 
 def by_place(problem: Problem) -> tuple[str, int, int, str]:

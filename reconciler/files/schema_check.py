@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
     from jsonschema.protocols import Validator
 
-SCHEMA_FILES = {"Cluster": "cluster.json", "TopicClass": "topic-class.json", "Topic": "topic.json"}
+SCHEMA_FILES = {
+    "Cluster": "cluster.json",
+    "TopicClass": "topic-class.json",
+    "Topic": "topic.json",
+    "Mirror": "mirror.json",
+}
 LONGEST_SHOWN = 60
 MAX_ROUNDS = 3
 _LISTS_OF_MAPPINGS = frozenset({("spec", "brokers"), ("spec", "windows")})

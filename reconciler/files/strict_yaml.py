@@ -35,7 +35,6 @@ _CONTROL = "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"
 _INVISIBLE = "\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 _ASSIGNS = re.compile("[=:]")
 _BEGINNINGS = re.compile(rb"^(?=---(?:[ \t\r\n]|$))", re.MULTILINE)
-_CLUSTER = "Cluster"
 _HIDDEN = re.compile(f"[{_CONTROL}{_INVISIBLE}\ud800-\udfff\ufffe\uffff]")
 Steps = tuple[str | int, ...]
 
@@ -117,15 +116,15 @@ def read_yaml(content: bytes, name: str) -> Read:
     return Read(reader.documents, reader.problems)
 
 
-def cluster_pieces(content: bytes) -> Iterator[bytes]:
-    """Yield the documents of a file that are of kind Cluster, each with nothing else, and at its own lines.
+def pieces_of(content: bytes, kind: str) -> Iterator[bytes]:
+    """Yield the documents of a file that are of that kind, each with nothing else, and at its own lines.
 
     No text of a YAML document holds a line that begins another: so no document is broken by what is wrong before it.
     """
     before = 0
     for piece in _BEGINNINGS.split(content):
-        documents = read_yaml(piece, "").documents if _CLUSTER.encode() in piece else []
-        if any(isinstance(each, YamlMap) and each.get("kind") == _CLUSTER for each in documents):
+        documents = read_yaml(piece, "").documents if kind.encode() in piece else []
+        if any(isinstance(each, YamlMap) and each.get("kind") == kind for each in documents):
             yield b"\n" * before + piece
         before += len(piece.splitlines())
 

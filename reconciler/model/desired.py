@@ -3,12 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from reconciler.model.problem import Location
 
 CLUSTER_FILE = "cluster.yaml"
 """The file that makes a folder of the root a cluster: it holds the Cluster document, and may hold others."""
+
+SOURCE, TOPIC = "{source}", "{topic}"
+"""What stands in a mirror's `rename` for the cluster that is copied from, and for the topic's name there."""
+MIRROR_MAKERS_RENAME = f"{SOURCE}.{TOPIC}"
+"""The names that MirrorMaker 2 gives by default."""
 
 
 class BrokerState(StrEnum):
@@ -281,14 +287,59 @@ class DesiredTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class DesiredMirror:
+    """Topics of another cluster of the root that are to exist here too, each as a copy (contract, section 9).
+
+    `topics`: shell patterns of their names there. `rename`: a copy's name, with `{source}` and `{topic}` in it.
+    `config`: the configs that follow those of the source. `like`: what its class and labels say of each copy.
+    `at` maps the path of a field to its place; `topics.PATTERN` and `config.KEY` are those of the items.
+    """
+
+    name: str
+    source: str
+    topics: tuple[str, ...]
+    rename: str = MIRROR_MAKERS_RENAME
+    config: tuple[str, ...] = ()
+    like: DesiredTopic = DesiredTopic("")
+    at: Mapping[str, Location] = field(default_factory=dict)
+
+    @property
+    def is_source_told(self) -> bool:
+        """Whether a copy's name tells which cluster it was copied from."""
+        return SOURCE in self.rename
+
+    def around(self, source: str | None = None) -> tuple[str, str]:
+        """Return what stands before and behind a topic's name in that of its copy, from that cluster or its own."""
+        before, _, behind = self.rename.replace(SOURCE, source or self.source).partition(TOPIC)
+        return before, behind
+
+    def copy_of(self, topic: str) -> str:
+        """Return the name of that topic's copy."""
+        before, behind = self.around()
+        return f"{before}{topic}{behind}"
+
+    def original_of(self, copy: str) -> str | None:
+        """Return the topic whose copy has that name, None where none has."""
+        before, behind = self.around()
+        is_one = len(copy) > len(before) + len(behind) and copy.startswith(before) and copy.endswith(behind)
+        return copy[len(before) : len(copy) - len(behind)] if is_one else None
+
+    def pattern_for(self, topic: str) -> str | None:
+        """Return the first pattern that matches that topic of the source, None where none does."""
+        return next((pattern for pattern in self.topics if fnmatchcase(topic, pattern)), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Desired:
     """All that is declared for one cluster.
 
     `topics` maps the names declared one by one; `patterns` are documents with `names`, in file order, whose `name` is
-    one shell pattern each and which apply to observed topics that no document names. `digest` is over all files read.
+    one shell pattern each and which apply to observed topics that no document names. `mirrors` are in file order; their
+    copies stand among `topics` once `diff.mirrors` has put them there. `digest` is over all files read.
     """
 
     cluster: DesiredCluster
     topics: Mapping[str, DesiredTopic] = field(default_factory=dict)
     patterns: tuple[DesiredTopic, ...] = ()
+    mirrors: tuple[DesiredMirror, ...] = ()
     digest: str = ""

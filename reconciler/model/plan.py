@@ -25,13 +25,27 @@ from reconciler.model.codec import (
 )
 from reconciler.model.effect import Destruction
 from reconciler.model.grounds import Grounds
-from reconciler.model.problem import DRIFT, Problem, Remedy
+from reconciler.model.problem import DRIFT, Problem, Remedy, ReportedProblem
 from reconciler.model.stage import CopyingStage, LogDirsStage, Stage, elections_of, moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
 
 Prices = Mapping[int, Integer]
 """Broker to a dual price: a charge for each replica there. The joint prices of a proof may be larger than 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorSource:
+    """A cluster that mirrors copy from, as it was when the plan was made."""
+
+    cluster: Annotated[str, "Its name in the desired state."]
+    cluster_id: Annotated[str, "Its id."]
+    digest: Annotated[
+        str,
+        Pattern("^sha256:[0-9a-f]{64}$"),
+        "The SHA-256 over what the plan takes from it: each copy with its topic, partitions and configs that follow.",
+    ]
+    observed_at: Annotated[str | None, "When it was observed, ISO 8601 in UTC."] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +65,9 @@ class Source:
         "The id of the plan that this one undoes. Not there: it reaches a desired state.",
     ] = None
     budget: Annotated[Budget | None, "What the plan may copy. Not there: as much as the balance takes."] = None
+    mirrors: Annotated[
+        tuple[MirrorSource, ...], "The clusters that mirrors copy from, as they were. Not there: there are no mirrors."
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +429,26 @@ class Plan:
             dir_bytes=sum(move.bytes for move in inside),
             has_effects=any(change.effects for change in self.topic_changes),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class PlansReport:
+    """The plans of several clusters, as `plan --cluster A,B -o json` prints them."""
+
+    format_version: ClassVar[
+        Annotated[str, Pattern(r"^1\.[0-9]+$"), "Version of this form; another major one would be another form."]
+    ] = "1.0"
+    order: Annotated[tuple[str, ...], REQUIRED, "The clusters in an order in which their plans are safe to apply."]
+    reasons: Annotated[
+        tuple[str, ...], REQUIRED, "Which copy grows before its topic, one a text; none: any order will do."
+    ]
+    plans: Annotated[tuple[Plan, ...], REQUIRED, "The plans, in that order."]
+    failed: Annotated[
+        Mapping[str, Annotated[str, "What, where and what next, in words."]],
+        REQUIRED,
+        "The clusters that no plan could be made for, and why.",
+    ]
+    warnings: Annotated[tuple[ReportedProblem, ...], REQUIRED, "What no order can keep."] = ()
 
 
 BYTES = "bytes"

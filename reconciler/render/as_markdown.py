@@ -404,6 +404,9 @@ def _footer(reviewed: Plan) -> str:
     made += f", undoes {code_span(source.rolls_back)}" if source.rolls_back else ""
     made += f", for commit {code_span(source.commit[:_SHORT_COMMIT])}" if source.commit else ""
     made += f", observed {_moment(source.observed_at)}" if source.observed_at else ""
+    for each in source.mirrors:
+        made += f", mirroring {code_span(each.cluster)}"
+        made += f" as observed {_moment(each.observed_at)}" if each.observed_at else ""
     if reviewed.what_if:
         return f"{made}; of a supposed state, so `apply` refuses it."
     return f"{made}; valid while the partitions it touches and their brokers stay as they are."

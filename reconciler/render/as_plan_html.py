@@ -107,6 +107,9 @@ def _facts(reviewed: Plan) -> Iterator[str]:
     yield f"cluster id {visible(reviewed.cluster_id)}"
     if source.observed_at:
         yield f"observed {visible(source.observed_at)}"
+    for each in source.mirrors:
+        when = f" as observed {each.observed_at}" if each.observed_at else ""
+        yield f"mirroring {visible(each.cluster + when)}"
     if source.only:
         yield f"only topics {visible(', '.join(source.only))}"
     yield from within_budget(reviewed)

@@ -17,6 +17,7 @@ from reconciler.model.effect import EffectClass
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, Severity
 from reconciler.model.words import MANY, named_some
 from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.mirrors import with_mirrors
 from reconciler.workflow.sources import cluster_admin, desired_state, observed_state
 
 READERS_UNKNOWN = "KR834"
@@ -45,6 +46,7 @@ def find_differences(inputs: Inputs, *, progress: ProgressHook | None = None) ->
 
     desired = desired_state(inputs)
     observed = observed_state(inputs, desired, progress)
+    desired = with_mirrors(inputs, desired, observed, progress).desired
     observed, unread = with_readers(inputs, desired, observed)
     changes = compare(desired, observed, topic_rules(desired, observed))
     changes = replace(changes, log_dirs=tuple(log_dir_differences(desired, observed)))

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from reconciler.model.desired import CLUSTER_FILE
@@ -25,7 +25,19 @@ class Inputs:
     client: str | None = None
     bootstrap_server: str | None = None
     journal: str | None = None
+    source_states: tuple[str, ...] = ()
+    """Snapshots in place of the clusters that mirrors copy from: a file or, where there are several, `NAME=FILE`."""
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    @property
+    def are_several_named(self) -> bool:
+        """Whether several clusters are named, or all of the root."""
+        return self.cluster == EVERY or "," in (self.cluster or "")
+
+    @property
+    def is_one_given(self) -> bool:
+        """Whether the caller gave one cluster, or a snapshot of it, so that several cannot be meant."""
+        return self.is_client_given or self.state is not None
 
     @property
     def is_client_given(self) -> bool:
@@ -50,6 +62,13 @@ def checked_name(name: str) -> str:
 def cluster_names(root: str) -> tuple[str, ...]:
     """Return the clusters of that root: its folders that hold a cluster.yaml."""
     return tuple(sorted(file.parent.name for file in Path(root).glob(f"*/{CLUSTER_FILE}")))
+
+
+def clusters_named(inputs: Inputs) -> tuple[str, ...]:
+    """Return the clusters that are named, with commas between them, or all of the root for `*`; each once."""
+    if inputs.cluster == EVERY:
+        return cluster_names(inputs.root) or (cluster_name(replace(inputs, cluster=None)),)
+    return tuple(dict.fromkeys(filter(None, (inputs.cluster or "").split(","))))
 
 
 def cluster_name(inputs: Inputs) -> str:

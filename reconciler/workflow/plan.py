@@ -25,7 +25,7 @@ from reconciler.model.desired import Desired, Off
 from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.gates import LEAST_COVERAGE, UNTOLD, Gate, GateFailed, Seen, failures
 from reconciler.model.loads import Loads, Statistic
-from reconciler.model.plan import Plan, Source
+from reconciler.model.plan import MirrorSource, Plan, Source
 from reconciler.model.problem import (
     MOVED_BYTES,
     ClusterUnavailable,
@@ -43,6 +43,7 @@ from reconciler.model.words import written_bytes
 from reconciler.workflow.checked import refuse_unsafe
 from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
+from reconciler.workflow.mirrors import Mirrored, growth_of_mirrors, with_mirrors
 from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state, observed_state, source_commit
 
 if TYPE_CHECKING:
@@ -147,6 +148,16 @@ class Planner:
     loads: Loads | None = None
     growth: Growth = no_growth
     budget: Budget | None = None
+    mirrors: tuple[MirrorSource, ...] = ()
+
+    def told(self, growth: Growth, warnings: Sequence[Problem], inputs: Inputs, mirrored: Mirrored) -> "Planner":
+        """Return the planner that tells these warnings, what growth does to groups, and which cluster goes first."""
+        of_mirrors = growth_of_mirrors(inputs, mirrored)
+
+        def both(observed: Cluster, changes: tuple[TopicChange, ...]) -> tuple[Problem, ...]:
+            return (*of_mirrors(observed, changes), *growth(observed, changes))
+
+        return replace(self, growth=both, warnings=tuple(warnings), mirrors=mirrored.sources)
 
     def plan(self, desired: Desired, observed: Cluster) -> Plan:
         """Return the plan that brings the observed state to the desired one; a function of all that is given alone."""
@@ -177,7 +188,14 @@ class Planner:
             staged,
             observed=observed,
             desired=desired,
-            source=Source(desired.digest, observed.observed_at, self.commit, self.only, budget=self.budget),
+            source=Source(
+                desired.digest,
+                observed.observed_at,
+                self.commit,
+                self.only,
+                budget=self.budget,
+                mirrors=self.mirrors,
+            ),
             proof=placed.proof,
             balance_before=placed.balance_before,
             balance_after=placed.balance_after,
@@ -334,6 +352,7 @@ def make_curve(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHo
 
     desired = desired_state(inputs)
     observed = observed_state(inputs, desired, progress)
+    desired = with_mirrors(inputs, desired, observed, progress).desired
     names = _matching(desired, observed, only) if only else None
     rules = topic_rules(desired, observed)
     return plan_curve(desired, observed, rules, _of_topics(compare(desired, observed, rules), names), names)
@@ -366,9 +385,12 @@ def make_plan(
     desired = desired_state(inputs)
     policies = read_policies(Path(inputs.root), cluster_name(inputs))
     judge = open_judge(policies) if policies else None
-    observed, unread = with_readers(inputs, desired, observed_state(inputs, desired, progress))
+    observed = observed_state(inputs, desired, progress)
+    mirrored = with_mirrors(inputs, desired, observed, progress)
+    desired = mirrored.desired
+    observed, unread = with_readers(inputs, desired, observed)
     warnings = (*unread, *client_cautions(inputs, desired))
-    planner = replace(planner_of(inputs, only, loads, budget), warnings=warnings, growth=growth)
+    planner = planner_of(inputs, only, loads, budget).told(growth, warnings, inputs, mirrored)
     plan = planner.plan_or_remedies(desired, observed)
     plan = _refuse_what_kafka_would(plan, inputs, desired, observed)
     if judge is not None:

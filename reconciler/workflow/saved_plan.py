@@ -14,8 +14,10 @@ from reconciler.model.loads import Loads
 from reconciler.model.plan import Plan, Verdict
 from reconciler.model.problem import ReconcilerError, Refused, StalePlan
 from reconciler.model.stage import ReassignStage
+from reconciler.model.words import listed
 from reconciler.render import as_kafka_json
 from reconciler.workflow.inputs import Inputs, NotNamed
+from reconciler.workflow.mirrors import with_mirrors
 from reconciler.workflow.sources import desired_state, observed_state
 
 if TYPE_CHECKING:
@@ -85,6 +87,13 @@ def prove_plan(
         message = f"{inputs.root}/{inputs.cluster} is not what the plan was made from ({made})"
         raise StalePlan(f"{message}: check that out, or plan again", code=OTHER_FILES)
     observed = observed_state(inputs, desired, progress)
+    mirrored = with_mirrors(inputs, desired, observed, progress)
+    desired = mirrored.desired
+    then = {each.cluster: each.digest for each in plan.source.mirrors}
+    changed = [now.cluster for now in mirrored.sources if then.get(now.cluster) != now.digest]
+    if changed:
+        message = f"{listed(changed)}, which mirrors copy from, is not what the plan was made from"
+        raise StalePlan(f"{message}: name its snapshot with --source-state, or plan again", code=OTHER_FILES)
     return verdict_on(plan, desired, observed, loads.read(inputs) if loads is not None else None)
 
 

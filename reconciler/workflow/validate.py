@@ -14,6 +14,7 @@ from reconciler.files.policies import read_policies
 from reconciler.model.desired import CLUSTER_FILE, DesiredCluster
 from reconciler.model.problem import InvalidInput, Location, PlacedProblem, Problem
 from reconciler.workflow.inputs import EVERY, Inputs, cluster_name, cluster_names
+from reconciler.workflow.mirrors import file_problems
 
 SAME_ID = "KR134"
 
@@ -50,7 +51,7 @@ def validate_files(inputs: Inputs) -> Validated:
             read = read_declared(Path(inputs.root), name)
             topics += read.topics
             clusters[name] = read.desired.cluster
-            problems += read.problems
+            problems += [*read.problems, *file_problems(inputs.root, read.desired)]
         except InvalidInput as error:
             problems += error.problems
         try:

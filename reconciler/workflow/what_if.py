@@ -18,6 +18,7 @@ from reconciler.simulate.reach import reach_all
 from reconciler.simulate.storage import with_metadata
 from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
+from reconciler.workflow.mirrors import with_mirrors
 from reconciler.workflow.plan import (
     Growth,
     LoadsAt,
@@ -61,11 +62,12 @@ def plan_if(
     policies = read_policies(Path(inputs.root), cluster_name(inputs))
     judge = open_judge(policies) if policies else None
     observed = observed_state(inputs, desired, progress)
-    at = suppose(desired, observed, supposed)
-    _refuse_meaningless(desired, at.desired)
+    mirrored = with_mirrors(inputs, desired, observed, progress)
+    at = suppose(mirrored.desired, observed, supposed)
+    _refuse_meaningless(mirrored.desired, at.desired)
     what_if = WhatIf(tuple(map(str, supposed)), at.assumptions, before=health(observed), at_once=health(at.observed))
     readable, unread = with_readers(inputs, at.desired, at.observed)
-    planner = replace(planner_of(inputs, only, loads, budget), warnings=unread, growth=growth)
+    planner = planner_of(inputs, only, loads, budget).told(growth, unread, inputs, mirrored)
     outcome = outcome_of(replace(at, observed=readable), supposed, what_if, planner)
     if isinstance(outcome, Unplannable) or judge is None:
         return outcome

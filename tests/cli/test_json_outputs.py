@@ -89,6 +89,11 @@ def test_what_became_of_a_rate_is_what_its_schema_says() -> None:
 
 
 @pytest.mark.long
+def test_the_plans_of_several_clusters_are_what_their_schema_says(folder: Path) -> None:
+    check("plans", run("plan", "--cluster", "*", "-o", "json", cwd=folder).out)
+
+
+@pytest.mark.long
 def test_what_is_printed_is_what_its_schema_says(folder: Path) -> None:
     for name, arguments, code in CASES:
         ended = run(*arguments, *DEMO, "-o", "json", cwd=folder, expect=code)

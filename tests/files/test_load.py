@@ -319,7 +319,11 @@ DOCUMENTS = [
     ("text\n", "1:1", "a document must be a mapping"),
     ("{}\n", "1:1", "the document lacks apiVersion"),
     ("apiVersion: v1\nkind: ConfigMap\n", "1:13", 'apiVersion is "v1"; it must be reconciler/v1'),
-    ("apiVersion: v1\nkind: ConfigMap\n", "2:7", 'kind is "ConfigMap"; it must be one of Cluster, Topic, TopicClass'),
+    (
+        "apiVersion: v1\nkind: ConfigMap\n",
+        "2:7",
+        'kind is "ConfigMap"; it must be one of Cluster, Mirror, Topic, TopicClass',
+    ),
     ("apiVersion: v2\nkind: Topic\nmetadata: {name: a}\nspec: {}\n", "1:13", "apiVersion is"),
     (HEAD + "kind: topic\nmetadata: {name: a}\nspec: {}\n", "2:7", "did you mean 'Topic'?"),
     (HEAD + "kind: [Topic]\n", "2:7", "kind is a list"),

@@ -20,17 +20,24 @@ DOCUMENTS: Mapping[str, dict[str, Any]] = {
     "Cluster": {"metadata": {"name": "prod"}, "spec": {"client": CLIENT}},
     "Topic": {"metadata": {"name": "orders"}, "spec": {}},
     "TopicClass": {"metadata": {"name": "standard"}, "spec": {}},
+    "Mirror": {"metadata": {"name": "mine"}, "spec": {"source": "us", "topics": ["clicks"]}},
 }
 # What stands beside a document so that it can be meant, and what an item of a list must have.
-BESIDE: Mapping[str, list[str]] = {"Cluster": [], "Topic": ["Cluster", "TopicClass"], "TopicClass": ["Cluster"]}
+BESIDE: Mapping[str, list[str]] = {
+    "Cluster": [],
+    "Topic": ["Cluster", "TopicClass"],
+    "TopicClass": ["Cluster"],
+    "Mirror": ["Cluster", "TopicClass"],
+}
 NEEDED: Mapping[str, dict[str, Any]] = {
     "brokers": {"id": 1},
     "logDirs": {"path": "/d9"},
     "windows": {"days": ["mon"], "from": "22:00", "to": "05:00"},
 }
-# The name and the kind make a document another one; a simulation excludes the client; a class's labels are for people.
+# The name and the kind make a document another one; a simulation excludes the client; a class's labels are for people;
+# the only class that there is need not be named.
 ELSEWHERE = {"apiVersion", "kind", "metadata.name", "metadata.names", "spec.simulation"}
-FOR_PEOPLE = {"TopicClass.metadata.labels"}
+FOR_PEOPLE = {"TopicClass.metadata.labels", "Mirror.spec.class"}
 
 
 @dataclass(frozen=True)

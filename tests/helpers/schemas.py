@@ -20,7 +20,7 @@ from reconciler.model.codec import Schema, schema_of
 from reconciler.model.diagnosis import Diagnosis
 from reconciler.model.explanation import Explanation
 from reconciler.model.imported import ImportReport
-from reconciler.model.plan import Plan, Verdict
+from reconciler.model.plan import Plan, PlansReport, Verdict
 from reconciler.model.problem import Reported, ReportedError
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
 from reconciler.model.status import Status
@@ -44,6 +44,7 @@ class Format(NamedTuple):
 
 FORMATS = {
     "plan": Format(Plan, "Plan", "A plan: what was reviewed, and exactly what runs"),
+    "plans": Format(PlansReport, "Plans", "What `reconciler plan --cluster A,B -o json` prints"),
     "curve": Format(CurveReport, "Curve", "What `reconciler plan --curve -o json` prints"),
     "snapshot": Format(Cluster, "Snapshot", "A cluster as observed", is_strict=False),
     "run": Format(RunResult, "Run", "What `reconciler apply -o json` and `cancel -o json` print"),
@@ -79,7 +80,7 @@ FORMATS = {
     "import": Format(ImportReport, "Import", "What `reconciler import -o json` prints"),
     "throttle": Format(AskedThrottle, "Throttle", "What `reconciler throttle -o json` prints"),
 }
-"""By file. The others are written by hand: people write cluster, topic and topic-class, or no type is there yet."""
+"""By file. The others are written by hand: people write what they describe, or no type is there yet."""
 
 
 def schema_text(form: Format) -> str:
