@@ -11,7 +11,7 @@ have no date.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
@@ -83,25 +83,38 @@ def is_evening() -> Column:
     return F.pmod(F.unix_micros("ts"), F.lit(MICROS_PER_DAY)) >= F.lit(MICROS_PER_DAY - LOOK_BACK_SECONDS * MICROS)
 
 
+def _evening_of(day: Day) -> int:
+    """Return when the evening of a day begins, in seconds since 1970."""
+    begins = datetime.combine(date.fromisoformat(day.date or ""), time(), UTC)
+    return int(begins.timestamp()) + MICROS_PER_DAY // MICROS - LOOK_BACK_SECONDS
+
+
 def bronze_of(spark: SparkSession, bronze: str, ledger: Ledger, days: Iterable[Day]) -> DataFrame:
     """Return the samples of these days whose files still count, and those of the evening before each day.
 
-    Columns: those of SAMPLES, `written_at`, `marks` and `date`. The day before may come whole.
+    Columns: those of SAMPLES, `written_at`, `marks` and `date`. Of the day before more than its evening may come.
     """
-    folders = set()
-    for day in days:
-        folders |= {(number, day) for number in ledger.takings_of(day)}
-        if day.before is not None:
-            folders |= {(number, day.before) for number in ledger.takings_of(day.before, evening=True)}
-    paths = [f"{bronze}/{_taken(number)}/{folder_of(day)}" for number, day in sorted(folders, key=_in_order)]
-    rows = spark.read.schema(_READ).option("basePath", bronze).parquet(*map(by_name, paths))
-    numbers = {number for number, _ in folders}
+    wanted = {*days}
+    before = {day.before for day in wanted if day.before is not None} - wanted
+    folders = {(number, day) for day in wanted for number in ledger.takings_of(day)}
+    evenings = {(number, day) for day in before for number in ledger.takings_of(day, evening=True)}
+    rows = _rows_of(spark, bronze, folders)
+    if evenings:
+        # Parquet keeps the times of each page: what lies before is not even read.
+        first = F.timestamp_seconds(F.lit(min(_evening_of(day) for _, day in evenings)))
+        rows = rows.unionByName(_rows_of(spark, bronze, evenings).where(F.col("ts") >= first))
+    numbers = {number for number, _ in folders | evenings}
     replaced = sorted((number, source) for number, source in ledger.replaced if number in numbers)
     if replaced:
         rows = rows.where(~any_of(*map(_is_of, replaced)))
     names = {rule: F.array_contains(_DEFECTS, rule.value) for rule in MARKED}
     found = F.when(F.col(_DEFECTS).isNull(), 0).otherwise(marks(*(mark(rule, holds) for rule, holds in names.items())))
     return rows.select(*SAMPLES.fieldNames(), "written_at", found.alias(MARKS), "date")
+
+
+def _rows_of(spark: SparkSession, bronze: str, folders: Iterable[tuple[int, Day]]) -> DataFrame:
+    paths = [f"{bronze}/{_taken(number)}/{folder_of(day)}" for number, day in sorted(folders, key=_in_order)]
+    return spark.read.schema(_READ).option("basePath", bronze).parquet(*map(by_name, paths))
 
 
 def folder_of(day: Day) -> str:
