@@ -293,7 +293,8 @@ def balance_of_samples(
             found = filled(found, whole, known, fills)
         by_bucket = bucketed(whole, known)
         spans = _spans(rows.sparkSession, found)
-        rates = statistics(by_bucket, spans, known)
+        rates = settled(statistics(by_bucket, spans, known))
+        kept.append(rates)
         every = _every_hour(rows, spans, assigned, found)
         kept += [every] if every is not None else []
         ahead = _histories(every, assigned, carriers, known)
@@ -410,8 +411,9 @@ def _balance(
     Without one, growth alone tells of days. Where it says that a disk is full soon, what retention lets partitions grow
     is looked at too, which takes the `slopes` of partitions: samples are read once more.
     """
-    placed = figures(counts(standing, assigned.places), rates, has_plan=assigned.has_plan)
-    kept = []
+    held = settled(counts(standing, assigned.places))
+    placed = figures(held, rates, has_plan=assigned.has_plan)
+    kept = [held]
     if past is None:
         found = with_days_until_full(placed).persist()
         kept.append(found)

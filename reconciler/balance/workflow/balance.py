@@ -15,6 +15,7 @@ from reconciler.files.places import as_local, is_for_spark
 from reconciler.model.cluster import Broker
 from reconciler.model.gates import AGE, COVERAGE, Gate, Seen, age_of, failures
 from reconciler.model.problem import InvalidInput, Problem, Severity
+from reconciler.model.table_maker import table_of
 from reconciler.workflow.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ def _warnings(one: ObservedCluster, total: LoadRow, *, from_samples: bool) -> It
     if load.unknown_sizes:
         message = f"{one.name}: the size of {load.unknown_sizes} of {load.replicas} replicas is unknown"
         yield _warning(SIZES_UNKNOWN, f"{message}; sizes and free space leave them out")
-    moving = sum(partition.is_reassigning for _, partition in one.cluster.partitions())
+    moving = len(table_of(one.cluster).reassigning)
     if moving:
         yield _warning(
             ON_THE_WAY, f"{one.name}: {moving} partitions are being reassigned; they count where they are going"
