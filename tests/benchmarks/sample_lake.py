@@ -19,13 +19,15 @@ MINUTE_MICROS = 60 * 10**6
 ROWS_A_FILE = 1_000_000
 
 
-def write_lake(folder: Path, buckets: int) -> None:
+def write_lake(
+    folder: Path, buckets: int, *, cluster: str = CLUSTER, partitions: int = PARTITIONS, brokers: int = BROKERS
+) -> None:
     """Write `samples/*.parquet`, a sample for each partition and bucket with no defect, and `snapshot.json`."""
     (folder / "samples").mkdir(parents=True)
-    partitions = PARTITIONS
-    names = [f"topic-{number:04}" for number in range(TOPICS)]
-    topics = np.arange(partitions, dtype=np.int32) % TOPICS
-    numbers = np.arange(partitions, dtype=np.int32) // TOPICS
+    topic_count = partitions // 100
+    names = [f"topic-{number:04}" for number in range(topic_count)]
+    topics = np.arange(partitions, dtype=np.int32) % topic_count
+    numbers = np.arange(partitions, dtype=np.int32) // topic_count
     size = np.random.default_rng(1).lognormal(11, 1, partitions)
     a_file = max(1, ROWS_A_FILE // partitions)
     for first in range(0, buckets, a_file):
@@ -40,7 +42,7 @@ def write_lake(folder: Path, buckets: int) -> None:
         table = pa.table(
             {
                 "ts": pa.array(START_MICROS + minutes * MINUTE_MICROS, pa.timestamp("us", "UTC")),
-                "cluster": _texts([CLUSTER], np.zeros(len(scale), np.int32)),
+                "cluster": _texts([cluster], np.zeros(len(scale), np.int32)),
                 "topic": _texts(names, np.tile(topics, count)),
                 "partition": np.tile(numbers, count),
                 **rates,
@@ -49,38 +51,45 @@ def write_lake(folder: Path, buckets: int) -> None:
             }
         )
         parquet.write_table(table, folder / "samples" / f"{first:05}.parquet", compression="zstd")
-    (folder / "snapshot.json").write_text(json.dumps(_snapshot(size)))
+    (folder / "snapshot.json").write_text(json.dumps(_snapshot(size, cluster, brokers)))
 
 
-def assignment() -> "np.ndarray[tuple[int, int], np.dtype[np.int32]]":
+def assignment(
+    partitions: int = PARTITIONS, brokers: int = BROKERS
+) -> "np.ndarray[tuple[int, int], np.dtype[np.int32]]":
     """Return each partition's three brokers, the leader first, each in another rack."""
-    number = np.arange(PARTITIONS, dtype=np.int64)
-    leader = (number * 7919) % BROKERS
-    return np.stack([leader, (leader + 1) % BROKERS, (leader + 2) % BROKERS], axis=1).astype(np.int32)
+    number = np.arange(partitions, dtype=np.int64)
+    leader = (number * 7919) % brokers
+    return np.stack([leader, (leader + 1) % brokers, (leader + 2) % brokers], axis=1).astype(np.int32)
 
 
 def _texts(names: list[str], codes: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> pa.Array:
     return pa.DictionaryArray.from_arrays(codes, names)
 
 
-def _snapshot(size: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> dict[str, object]:
+def _snapshot(
+    size: "np.ndarray[tuple[int], np.dtype[np.float64]]", cluster: str, broker_count: int
+) -> dict[str, object]:
+    topic_count = len(size) // 100
     brokers = [
         {
             "id": number,
             "rack": f"r{number % RACKS}",
             "logDirs": [{"path": LOG_DIR, "totalBytes": 10**14, "usableBytes": 5 * 10**13}],
         }
-        for number in range(BROKERS)
+        for number in range(broker_count)
     ]
-    topics: list[dict[str, object]] = [{"name": f"topic-{number:04}", "partitions": []} for number in range(TOPICS)]
-    held = assignment().tolist()
+    topics: list[dict[str, object]] = [
+        {"name": f"topic-{number:04}", "partitions": []} for number in range(topic_count)
+    ]
+    held = assignment(len(size), broker_count).tolist()
     for number, bytes_held in enumerate((size * 3600).astype(np.int64).tolist()):
-        found = topics[number % TOPICS]["partitions"]
+        found = topics[number % topic_count]["partitions"]
         assert isinstance(found, list)
         replicas = held[number]
         found.append(
             {
-                "partition": number // TOPICS,
+                "partition": number // topic_count,
                 "leader": replicas[0],
                 "replicas": replicas,
                 "isr": replicas,
@@ -88,4 +97,4 @@ def _snapshot(size: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> dict[str,
                 "logDirs": [LOG_DIR] * 3,
             }
         )
-    return {"formatVersion": "1.0", "clusterId": CLUSTER, "brokers": brokers, "topics": topics}
+    return {"formatVersion": "1.0", "clusterId": cluster, "brokers": brokers, "topics": topics}
