@@ -48,8 +48,7 @@ def connected(url: str) -> Iterator["SparkSession"]:
     with _environment({_MODE: "1", REMOTE: url}):
         session = _session_on(url)
         try:
-            with _active(session):
-                yield session
+            yield session
         except Exception:
             raise
         except BaseException:
@@ -79,8 +78,7 @@ def lent(session: "SparkSession") -> Iterator["SparkSession"]:
     if copy is not None:
         own = copy()
         try:
-            with _active(own):
-                yield own
+            yield own
         finally:
             _within(_END_SECONDS, own.stop)
         return
@@ -126,20 +124,6 @@ def _put(values: Mapping[str, str | None]) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
-
-
-@contextmanager
-def _active(session: "SparkSession") -> Iterator[None]:
-    """Make it the active session of this thread: the client takes a settled table for one of that session."""
-    from pyspark.sql.connect.session import SparkSession as ConnectSession
-
-    held: Any = ConnectSession._active_session  # noqa: SLF001 - as its own `_set_default_and_active_session`
-    before = getattr(held, "session", None)
-    held.session = session
-    try:
-        yield
-    finally:
-        held.session = before
 
 
 def _session_on(url: str) -> "SparkSession":

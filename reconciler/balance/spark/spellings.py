@@ -8,7 +8,7 @@ Of these the jobs use only the right side:
     reduce(DataFrame.unionByName, tables)    united(tables)                   Connect has classes of its own in 3.5
     reduce(Column.__and__, conditions)       all_of(...), any_of(...)         the same
     Column.bitwiseOR(one, other)             one.bitwiseOR(other)             the same
-    table.localCheckpoint()                  settled(table)                   3.5's Connect has none
+    table.localCheckpoint()                  settled(table)                   Connect's 3.5 has none, 4.3 no deep plan
     F.array_position("names", a column)      F.call_function("array_position", ...)    3.5 takes a value
     one[a column]                            F.try_element_at(one, a column)  Connect's 3.5 takes a value
     sparkContext, _jdf, _jvm, RDDs           nothing                          Connect has none
@@ -70,14 +70,12 @@ def united(tables: Iterable[DataFrame]) -> DataFrame:
 
 
 def settled(table: DataFrame) -> DataFrame:
-    """Compute the rows of the table now, once, and return them; they stay while it is held, and until `unpersist`.
+    """Compute the rows of the table once, and return them; they stay while it is held, and until `unpersist`.
 
-    What follows is planned without all that they came from, which Spark looks through again at every join.
+    What follows is planned without all that they came from, which Spark looks through again at every join; on Spark
+    Connect, whose client copies no plan of more than a hundred steps into a checkpoint, they are only kept.
     """
-    try:
-        return table.localCheckpoint()
-    except NotImplementedError:
-        return table.persist(StorageLevel.DISK_ONLY)
+    return table.persist(StorageLevel.DISK_ONLY) if is_connected() else table.localCheckpoint()
 
 
 def all_of(first: Column, *others: Column) -> Column:
