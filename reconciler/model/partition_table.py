@@ -28,6 +28,17 @@ class Rare(NamedTuple):
     last_known_elr: tuple[int, ...] | None = None
 
 
+def beside(brokers: Ints, replicas: Ints, values: Ints) -> Ints:
+    """Return the value [rows, some] of the replica on each of these brokers; NONE where a row has no replica there.
+
+    `brokers`: [rows, some]; `replicas` and `values`: [rows, width], side by side.
+    """
+    found = np.full(brokers.shape, NONE, dtype=np.int64)
+    for place in range(replicas.shape[1]):
+        np.copyto(found, values[:, place : place + 1], where=brokers == replicas[:, place : place + 1])
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class PartitionTable:
     """The columns, each with a row a partition. Lists of brokers are as wide as the longest, and end with NONE."""
@@ -110,11 +121,12 @@ class PartitionTable:
 
     def sizes_on(self, rows: Ints, brokers: Ints) -> Ints:
         """Return the bytes [rows, some] that these rows have on these brokers, or would copy there; 0 where unknown."""
-        found = np.full(brokers.shape, NONE, dtype=np.int64)
-        replicas, sizes = self.replicas[rows], self.sizes[rows]
-        for place in range(replicas.shape[1]):
-            np.copyto(found, sizes[:, place : place + 1], where=brokers == replicas[:, place : place + 1])
+        found = beside(brokers, self.replicas[rows], self.sizes[rows])
         return np.where(found >= 0, found, np.maximum(self.bytes_to_copy[rows], 0)[:, None])
+
+    def on_target(self, values: Ints) -> Ints:
+        """Return what stands beside `replicas`, [rows, width], beside `target` instead; NONE for a new replica."""
+        return values if self.target is self.replicas else beside(self.target, self.replicas, values)
 
     def rows_of(self, keys: Iterable[TopicPartition]) -> Ints:
         """Return the row of each of these partitions, NONE where there is no such partition."""

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 ArrowTable: TypeAlias = pa.Table
 TEXT, INT, LONG, DOUBLE, YES_NO = pa.string(), pa.int32(), pa.int64(), pa.float64(), pa.bool_()
-TEXTS, INTS, LONGS = pa.list_(TEXT), pa.list_(INT), pa.list_(LONG)
+INTS = pa.list_(INT)
 TEXT_BY_TEXT = pa.map_(TEXT, TEXT)
 
 

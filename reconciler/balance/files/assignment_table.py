@@ -59,7 +59,7 @@ def partition_table(sides: Iterable[Side]) -> ArrowTable:
 def has_all_sizes(clusters: Iterable[Cluster]) -> bool:
     """Return whether the size of every replica, on the target of its partition, is known."""
     tables = map(table_of, clusters)
-    return all(bool((_on_target(table, table.sizes)[table.target >= 0] >= 0).all()) for table in tables)
+    return all(bool((table.on_target(table.sizes)[table.target >= 0] >= 0).all()) for table in tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def _partitions(side: Side) -> ArrowTable:
     starts = pa.array(np.concatenate(([0], np.cumsum(table.factor))), INT)
     lists = {
         "replicas": pa.array(table.target[is_held], INT),
-        "sizes": _known(_on_target(table, table.sizes)[is_held], LONG),
+        "sizes": _known(table.on_target(table.sizes)[is_held], LONG),
         "log_dirs": _log_dirs(side, table, _only_dirs(brokers)[of_broker]),
         "racks": pa.array(racks, TEXT).take(pa.array(of_broker)),
     }
@@ -146,16 +146,6 @@ def _partitions(side: Side) -> ArrowTable:
     )
 
 
-def _on_target(table: PartitionTable, values: Ints) -> Ints:
-    """Return what stands beside the replicas, [rows, width], beside those in `target`; NONE for a new one."""
-    if table.target is table.replicas:
-        return values
-    found = np.full(table.target.shape, NONE)
-    for place in range(table.replicas.shape[1]):
-        np.copyto(found, values[:, place : place + 1], where=table.target == table.replicas[:, place : place + 1])
-    return found
-
-
 def _log_dirs(side: Side, table: PartitionTable, only: "np.ndarray[tuple[int], np.dtype[np.object_]]") -> pa.Array:
     """Return the log dir of each replica in `target`: as told, else as the plan says, else its broker's only one."""
     is_held = table.target >= 0
@@ -165,7 +155,7 @@ def _log_dirs(side: Side, table: PartitionTable, only: "np.ndarray[tuple[int], n
     for row, predicted in zip(rows, side.predicted_log_dirs.values(), strict=True):
         for broker_id, path in predicted.items() if row != NONE else ():
             found[row, table.target[row] == broker_id] = path
-    told = _on_target(table, table.log_dirs)
+    told = table.on_target(table.log_dirs)
     is_told = told >= 0
     found[is_told] = np.array(table.paths, dtype=object)[told[is_told]]
     return pa.array(found[is_held], TEXT)
