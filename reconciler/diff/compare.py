@@ -150,9 +150,9 @@ def _written(declared: DesiredTopic) -> Mapping[str, int | None]:
 
 def _undeclared(desired: Desired, topic: Topic) -> Iterator[TopicChange | Problem]:
     policy = desired.cluster.topics
-    if not policy.is_all_managed or topic.is_internal or is_ignored(desired, topic.name):
+    if not policy.is_all_managed or topic.is_internal:
         return
-    if is_copy(desired, topic.name):
+    if is_ignored(desired, topic.name) or is_copy(desired, topic.name):
         return
     at = policy.at.get("delete", policy.at.get("managed", desired.cluster.at))
     if policy.is_delete_allowed:

@@ -46,10 +46,10 @@ def with_mirrors(inputs: Inputs, desired: Desired, observed: Cluster, progress: 
         return Mirrored(desired)
     root, clusters = Path(inputs.root), cluster_names(inputs.root)
     family = _family(root, desired)
-    problems = tuple(file_problems(inputs.root, desired, family))
+    by_files = _by_files(family, clusters)
+    problems = tuple(_problems(desired, family, by_files, clusters))
     if problems:
         raise InvalidInput(problems)
-    by_files = _by_files(family, clusters)
     read = {name: _observed(inputs, desired, name, progress) for name in _source_names(desired)}
     wanted = copies(desired, {name: source_topics(by_files[name], read[name]) for name in read}, clusters)
     found, problems = with_copies(desired, wanted, observed)
@@ -60,23 +60,27 @@ def with_mirrors(inputs: Inputs, desired: Desired, observed: Cluster, progress: 
     return Mirrored(found, wanted, sources)
 
 
-def file_problems(root: str, desired: Desired, family: Mapping[str, Desired] | None = None) -> Iterator[Problem]:
+def file_problems(root: str, desired: Desired) -> Iterator[Problem]:
     """Yield what files alone show to be wrong with a cluster's mirrors: sources, loops, contradictions."""
-    if not desired.mirrors:
-        return
-    known = cluster_names(root)
+    if desired.mirrors:
+        family, known = _family(Path(root), desired), cluster_names(root)
+        yield from _problems(desired, family, _by_files(family, known), known)
+
+
+def _problems(
+    desired: Desired, family: Mapping[str, Desired], by_files: Mapping[str, Desired], known: Sequence[str]
+) -> Iterator[Problem]:
     for mirror in desired.mirrors:
         if mirror.source not in known:
             close = get_close_matches(mirror.source, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"
             message = f"mirror {mirror.name} copies from {mirror.source}, which is no cluster of this root{hint}"
             yield Problem(NO_SOURCE, message, mirror.at.get("source"))
-    family = family or _family(Path(root), desired)
     own = frozenset(mirror.at.get("") for mirror in desired.mirrors)
     found = [problem for problem in loops({name: each.mirrors for name, each in family.items()}) if problem.at in own]
     yield from found
     if not found:
-        yield from with_copies(desired, copies(desired, _topics(_by_files(family, known)), known))[1]
+        yield from with_copies(desired, copies(desired, _topics(by_files), known))[1]
 
 
 def growth_of_mirrors(
