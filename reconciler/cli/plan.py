@@ -145,7 +145,7 @@ def _exit_of(made: "Planned", *, is_detailed: bool) -> Exit:
 def _several(asked: Asked, only: tuple[str, ...], out: str | None, *, is_of_one: bool, is_detailed: bool) -> int:
     """Plan each of several clusters by itself; `is_of_one`: an option was given that they do not take."""
     if is_of_one or asked.inputs.is_one_given or asked.output == HTML:
-        raise click.UsageError(f"Of several clusters, {ONE_ALONE}: plan each by itself with these.")
+        raise click.UsageError(f"With several clusters, {ONE_ALONE}: plan one cluster at a time to use them.")
     from reconciler.balance.policies.asking import open_judge
     from reconciler.cli.plan_several import show_several
     from reconciler.command.progress import reading

@@ -255,9 +255,9 @@ def seen_with(what: str) -> Column:
 
 
 def bucketed(carried_sums: DataFrame, known: DataFrame) -> DataFrame:
-    """Return the sums of each level in each bucket: key, cluster, bucket, bytes_in, bytes_out, growth, seen, and some.
+    """Return the sums of each level in each bucket: key, cluster, bucket, bytes_in, bytes_out, growth, seen.
 
-    SIZE is there where rows have no growth, averages of partitions where buckets were filled (`with_fills`).
+    SIZE stands beside them where rows have no growth, averages of partitions where buckets were filled (`with_fills`).
     """
     some = [name for name in (SIZE, *_AVERAGES) if name in carried_sums.columns]
     levels = F.broadcast(known.select("carrier", "key", "cluster"))
@@ -275,7 +275,7 @@ def statistics(by_bucket: DataFrame, spans: DataFrame, known: DataFrame) -> Data
     Columns: the keys, then for `in` and `out` average, p95, maximum, peak and covered (the samples seen as a share of
     those expected, summed over replicas and over leaders), and growth_bytes_per_day. The percentile is exact,
     interpolated linearly between closest ranks. An average is the sum of partitions' averages where there are such.
-    Growth is the sum of theirs in clusters that have it (`has_slopes`), else that of the SIZE.
+    In clusters with `has_slopes`, growth is the sum of what partitions grow; in others it is the slope of SIZE.
     """
     averages = {name: _average(name) for name in _WAYS}
     if set(_AVERAGES) <= set(by_bucket.columns):

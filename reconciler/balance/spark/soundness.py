@@ -30,7 +30,8 @@ class Told:
     `step` is the usual time from one bucket to the next, `expected` how many there would be without gaps. `is_sound`:
     no sample had another one in its bucket, or was written after a newer one, or wanted a rate. `with_holes`: clusters
     of which a partition has no sample in a bucket, or not as many have a rate in each bucket that has it.
-    `with_slopes`: those whose growth is the sum of what each partition grows, and not that of their size in all.
+    `with_slopes`: clusters whose growth is the sum of what each partition grows. In others it is the slope of the sum
+    of sizes.
     """
 
     spans: tuple["Row", ...]

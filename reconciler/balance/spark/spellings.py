@@ -72,8 +72,8 @@ def united(tables: Iterable[DataFrame]) -> DataFrame:
 def settled(table: DataFrame) -> DataFrame:
     """Compute the rows of the table once, and return them; they stay while it is held, and until `unpersist`.
 
-    What follows is planned without all that they came from, which Spark looks through again at every join; on Spark
-    Connect, whose client copies no plan of more than a hundred steps into a checkpoint, they are only kept.
+    What follows is planned without all that they came from, which Spark looks through again at every join. Not so on
+    Spark Connect: its client makes no checkpoint of a plan of more than about fifty steps, so rows are only kept.
     """
     return table.persist(StorageLevel.DISK_ONLY) if is_connected() else table.localCheckpoint()
 
