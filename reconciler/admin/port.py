@@ -272,6 +272,12 @@ class Admin(Protocol):
         None: no record is that late. A partition that no leader tells of, or that does not exist, is left out.
         """
 
+    def newest_records(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | None]:
+        """Return the latest time of each partition's records, in ms since 1970 and as these have it; None: it has none.
+
+        A partition of which no leader tells is left out, and all where brokers are older than Kafka 3.0 (KIP-734).
+        """
+
     def records(self, positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:
         """Return what comes next in each partition from its offset on, a few megabytes at most, without a group.
 

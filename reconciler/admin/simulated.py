@@ -298,6 +298,17 @@ class SimulatedAdmin:
             if partition is not None and partition.leader is not None
         }
 
+    def newest_records(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | None]:
+        # Of what the cluster began with, nobody knows how old it is.
+        self._before("newest_records")
+        written = {key: time for time, key, _ in self._written}
+        found = ((key, self.cluster.partition(key)) for key in sorted(topic_partitions))
+        return {
+            key: written.get(key)
+            for key, partition in found
+            if partition is not None and partition.leader is not None and (key in written or partition.end_offset == 0)
+        }
+
     def records(self, positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:
         self._before("records")
         return {

@@ -106,11 +106,26 @@ def _is_to_copy(mirror: DesiredMirror, topic: str, clusters: Sequence[str]) -> b
     """
     if topic.startswith("__") or mirror.pattern_for(topic) is None:
         return False
-    is_kept = topic.endswith(".checkpoints.internal") or (topic.startswith("mm2") and topic.endswith(".internal"))
+    is_kept = _is_internal(topic)
     if topic.endswith(_HEARTBEATS):
         way = _way_of(topic, _tellers(replace(mirror, rename=MIRROR_MAKERS_RENAME), clusters))
         is_kept |= _HEARTBEATS in {topic, *(name for _, name in way)}
     return topic in mirror.topics or not is_kept
+
+
+def _is_internal(name: str) -> bool:
+    """Whether MirrorMaker 2 keeps that topic for itself, in whichever cluster: offset syncs, checkpoints, Connect's."""
+    return name.endswith(".checkpoints.internal") or (name.startswith("mm2") and name.endswith(".internal"))
+
+
+def is_mirror_makers(desired: Desired, name: str) -> bool:
+    """Whether MirrorMaker 2 makes that topic by itself, so that no file declares it: nobody may think it unwanted.
+
+    In the cluster that is copied from, too, where no document tells of mirrors.
+    """
+    copied = {f"{mirror.source}." for mirror in desired.mirrors}
+    is_heartbeats = name.endswith(f".{_HEARTBEATS}") and any(map(name.startswith, copied))
+    return name == _HEARTBEATS or is_heartbeats or _is_internal(name)
 
 
 class _Teller(NamedTuple):

@@ -74,6 +74,23 @@ def test_a_copy_whose_topic_is_gone_stays_even_where_undeclared_topics_are_delet
     planned = reconciler("plan", "--cluster", "eu", "-o", "json")
     changes = {(one["kind"], one["topic"]) for one in json.loads(planned.out)["topicChanges"]}
     assert changes == {("deleteTopic", "us.clicks"), ("createTopic", "us.orders")}, planned
+    reconciler("plan", "--cluster", "eu", "--out", "plan.json")
+    assert reconciler("show", "plan.json", "--prove").code == 0
+
+
+MIRROR_MAKERS = ("mm2-offset-syncs.eu.internal", "us.checkpoints.internal", "mm2-status.us.internal", "heartbeats")
+
+
+def test_what_mirror_maker_keeps_for_itself_is_nobodys_to_delete_in_either_cluster(reconciler: Program) -> None:
+    own = [topic(name, 1) for name in MIRROR_MAKERS]
+    everything = "topics: {managed: all, delete: allow}"
+    write("us", [topic("orders", 3), topic("my-heartbeats", 1), *own], spec=everything)
+    eu_topics = [topic("us.orders", 3), topic("us.heartbeats", 1), topic("asia.heartbeats", 1), *own]
+    write("eu", eu_topics, STANDARD, FROM_US, spec=everything)
+    for cluster, unwanted in (("us", {"orders", "my-heartbeats"}), ("eu", {"asia.heartbeats"})):
+        planned = reconciler("plan", "--cluster", cluster, "--out", "plan.json", "-o", "json")
+        assert {one["topic"] for one in json.loads(planned.out)["topicChanges"]} == unwanted, planned
+        assert reconciler("show", "plan.json", "--prove").code == 0
 
 
 GROWS = document("Topic", "orders", "{partitions: 6}")

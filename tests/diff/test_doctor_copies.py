@@ -1,0 +1,58 @@
+"""Which partitions of copies stand still, of which nobody can tell; what is told of copies that lack, or are small."""
+
+import pytest
+from helpers.clusters.small_cluster import small_cluster
+
+from reconciler.diff.doctor.copies import Pair, Parts, Times, behind, findings, not_told, parts_of
+from reconciler.model.topic_partition import TopicPartition
+
+COPY, TOPIC = TopicPartition("us.orders", 0), TopicPartition("orders", 0)
+PARTS = [Parts(COPY, TOPIC)]
+MINUTE = 60_000
+NOW = 1_000 * MINUTE
+
+CASES: dict[str, tuple[int | None, int | None, int, bool]] = {
+    # newest there, newest here (minutes before now), end offset here, and whether it is behind
+    "all is copied": (1, 1, 7, False),
+    "the source has no records": (None, None, 0, False),
+    "a record is on its way": (0, 1, 7, False),
+    "a source that was idle just got a record": (0, 4, 7, False),
+    "minutes behind a source that goes on": (0, 6, 7, True),
+    "the last record of an idle source is not copied": (6, 7, 7, True),
+    "the last record of a source that is idle since a moment ago": (4, 5, 7, False),
+    "a copy that got later records from elsewhere": (1, 0, 7, False),
+    "no record ever came": (0, None, 0, True),
+    "all records of the copy are gone": (0, None, 7, False),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_copy_is_behind_where_its_newest_record_is_minutes_older(case: str) -> None:
+    there, here, end, is_behind = CASES[case]
+    times = [None if minutes is None else NOW - minutes * MINUTE for minutes in (there, here)]
+    found = behind(PARTS, {TOPIC: times[0]}, {COPY: times[1]}, {COPY: end}, NOW)
+    assert bool(found) is is_behind
+    is_unknown = times[0] is not None and times[1] is None and end > 0
+    assert not_told(PARTS, {TOPIC: times[0]}, {COPY: times[1]}, {COPY: end}) == is_unknown
+
+
+@pytest.mark.parametrize("untold", ["there", "here", "end"])
+def test_of_what_nobody_tells_nothing_is_found(untold: str) -> None:
+    there: Times = {} if untold == "there" else {TOPIC: NOW}
+    here: Times = {} if untold == "here" else {COPY: 0}
+    ends: Times = {} if untold == "end" else {COPY: 7}
+    assert behind(PARTS, there, here, ends, NOW) == []
+    assert not_told(PARTS, there, here, ends) == 1
+
+
+def test_copies_that_lack_and_those_that_are_small_are_told_and_hidden_ones_are_not() -> None:
+    there = small_cluster("orders-0: 1,2", "orders-1: 1,2", "clicks-0: 1,2", "pages-0: 1,2")
+    here = small_cluster("us.orders-0: 1,2", "us.clicks-0: 1,2", "us.clicks-1: 1,2")
+    pairs = [Pair(f"us.{name}", name) for name in ("clicks", "hidden", "orders", "pages")]
+    found = list(findings("us", pairs, there, here, hidden={"us.hidden"}))
+    assert [(each.code, each.topics) for each in found] == [("KR690", ("us.pages",)), ("KR691", ("us.orders",))]
+    assert "us.orders has 1, orders 2" in found[1].message
+    assert parts_of(pairs, there, here) == [
+        Parts(TopicPartition("us.clicks", 0), TopicPartition("clicks", 0)),
+        Parts(TopicPartition("us.orders", 0), TopicPartition("orders", 0)),
+    ]
