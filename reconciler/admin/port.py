@@ -57,11 +57,15 @@ class Reassignment:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A partition's next records, offset and value, and where to go on; `error` is the protocol's name or None."""
+    """A partition's next records, offset and value, and where to go on; `error` is the protocol's name or None.
+
+    `keys`: those of the same records, in the same order.
+    """
 
     values: tuple[tuple[int, bytes], ...] = ()
     next_offset: int = 0
     error: str | None = None
+    keys: tuple[bytes | None, ...] = ()
 
 
 class Clock(Protocol):

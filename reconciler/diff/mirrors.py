@@ -13,7 +13,7 @@ from reconciler.model.desired import MIRROR_MAKERS_RENAME, Desired, DesiredMirro
 from reconciler.model.problem import Location, Problem
 from reconciler.model.words import in_brackets
 
-_HEARTBEATS = "heartbeats"
+HEARTBEATS = "heartbeats"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +106,16 @@ def _is_to_copy(mirror: DesiredMirror, topic: str, clusters: Sequence[str]) -> b
     """
     if topic.startswith("__") or mirror.pattern_for(topic) is None:
         return False
-    is_kept = _is_internal(topic)
-    if topic.endswith(_HEARTBEATS):
+    is_kept = is_kept_by_mirror_maker(topic)
+    if topic.endswith(HEARTBEATS):
         way = _way_of(topic, _tellers(replace(mirror, rename=MIRROR_MAKERS_RENAME), clusters))
-        is_kept |= _HEARTBEATS in {topic, *(name for _, name in way)}
+        is_kept |= HEARTBEATS in {topic, *(name for _, name in way)}
     return topic in mirror.topics or not is_kept
 
 
-def _is_internal(name: str) -> bool:
-    """Whether MirrorMaker 2 keeps that topic for itself, in whichever cluster: offset syncs, checkpoints, Connect's."""
-    return name.endswith(".checkpoints.internal") or (name.startswith("mm2") and name.endswith(".internal"))
+def is_kept_by_mirror_maker(topic: str) -> bool:
+    """Whether MirrorMaker 2 keeps that topic for itself: offset syncs, checkpoints, and what Connect needs there."""
+    return topic.endswith(".checkpoints.internal") or (topic.startswith("mm2") and topic.endswith(".internal"))
 
 
 def is_mirror_makers(desired: Desired, name: str) -> bool:
@@ -124,8 +124,8 @@ def is_mirror_makers(desired: Desired, name: str) -> bool:
     In the cluster that is copied from, too, where no document tells of mirrors.
     """
     copied = {f"{mirror.source}." for mirror in desired.mirrors}
-    is_heartbeats = name.endswith(f".{_HEARTBEATS}") and any(map(name.startswith, copied))
-    return name == _HEARTBEATS or is_heartbeats or _is_internal(name)
+    is_heartbeats = name.endswith(f".{HEARTBEATS}") and any(map(name.startswith, copied))
+    return name == HEARTBEATS or is_heartbeats or is_kept_by_mirror_maker(name)
 
 
 class _Teller(NamedTuple):
