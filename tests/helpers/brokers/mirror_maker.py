@@ -4,12 +4,14 @@
         maker.kill(); maker.start()                                       # SIGKILL; start again: it goes on
         maker.stop()                                                      # SIGTERM
         maker.log                                                         # what it has said so far
+    maker.made                                                        # which topics and partitions it made itself
 
 It does all at short intervals, so that a test need not wait. It leaves the configs of topics alone, as the guide
 says; `settings` add or replace its properties. Whoever waits for its work passes `maker.raise_if_ended` to `wait_for`.
 """
 
 import contextlib
+import re
 import shutil
 import signal
 import subprocess
@@ -27,6 +29,7 @@ from helpers.waiting import HANG
 
 MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 INTERVAL = "1"
+TELLS_WHAT_IT_MAKES = "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.connect.mirror.MirrorSourceConnector=info"
 
 
 @dataclass
@@ -64,11 +67,26 @@ class MirrorMaker:
         """What it has said so far: warnings and errors."""
         return (self._folder / "log.txt").read_text(errors="replace")
 
+    @property
+    def made(self) -> list[str]:
+        """What it says of each topic that it created, and of each that it grew."""
+        return re.findall("Created remote topic .*|Increased size of .*", self.log)
+
     def start(self) -> None:
         """Start it where it stopped; it copies a while later."""
         config = self._folder / "mm2.properties"
         config.write_text("".join(f"{key}={value}\n" for key, value in self._properties().items()))
-        command = [java(), *JVM_FLAGS, "-cp", self._class_path, MAIN, str(config), "--clusters", self.names[1]]
+        command = [
+            java(),
+            *JVM_FLAGS,
+            TELLS_WHAT_IT_MAKES,
+            "-cp",
+            self._class_path,
+            MAIN,
+            str(config),
+            "--clusters",
+            self.names[1],
+        ]
         with (self._folder / "log.txt").open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
