@@ -110,7 +110,8 @@ def records_from(kafka: KafkaCluster, topic: str, number: int, start: int) -> di
     position = max(start, low)
     consumer.assign([TopicPartition(topic, number, position)])
     while position < high:
-        for message in consumer.consume(10_000, timeout=ATTEMPT):
+        message = consumer.poll(ATTEMPT)
+        if message is not None:
             assert message.error() is None, message.error()
             found[message.offset()] = message.value()
             position = message.offset() + 1

@@ -187,7 +187,8 @@ def _move(two: TwoClusters, told: Any) -> None:  # noqa: ANN401 - a document
     first: dict[int, int] = {}
     left = {number: max(each) for number, each in held.items()}
     while left:
-        for message in consumer.consume(10_000, timeout=ATTEMPT):
+        message = consumer.poll(ATTEMPT)
+        if message is not None:
             assert message.error() is None, message.error()
             first.setdefault(message.partition(), message.offset())
             if message.offset() >= left.get(message.partition(), -1):
