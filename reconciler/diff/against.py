@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from reconciler.diff.managed import is_ignored
-from reconciler.diff.mirror_offsets import Alignment, Syncs, aligned, translated
+from reconciler.diff.mirror_offsets import Alignment, SyncHistory, Syncs, aligned, aligned_from, translated
 from reconciler.diff.mirrors import HEARTBEATS, copies, is_kept_by_mirror_maker, source_topics
 from reconciler.model.against import (
     Changeover,
@@ -18,7 +18,6 @@ from reconciler.model.against import (
     ComparedPartition,
     ComparedTopic,
     Ground,
-    OffsetSync,
 )
 from reconciler.model.cluster import TOPIC_THROTTLES, Cluster, Group, Topic
 from reconciler.model.desired import Desired, DesiredCluster
@@ -141,23 +140,23 @@ class _Partitions:
         if end is None or copy_end is None:
             return _Known(unknown=NO_END)
         if not copy_end and start is not None:
-            return _Known(aligned((), end, 0, (start, 0)), Ground.OFFSETS)
+            return _Known(aligned_from((start, 0), end, 0), Ground.OFFSETS)
         if self.told.syncs is not None:
-            return _by_syncs(self.told.syncs.get(TopicPartition(pair.topic, number), ()), end, copy_end)
+            return _by_syncs(self.told.syncs.get(TopicPartition(pair.topic, number)), end, copy_end)
         why = self.told.why_no_syncs
         if self.told.is_without_syncs:
             return _by_offsets((start, end), (copy_start, copy_end), why)
         return _Known(unknown=why)
 
 
-def _by_syncs(syncs: Sequence[OffsetSync], end: int, copy_end: int) -> _Known:
-    if not syncs:
+def _by_syncs(history: SyncHistory | None, end: int, copy_end: int) -> _Known:
+    if history is None:
         return _Known(unknown="MirrorMaker 2 has no offset sync of it")
-    last = syncs[-1]
+    last = history.syncs[-1]
     if last.upstream >= end or last.downstream >= copy_end:
         why = f"its last offset sync, {last.upstream} at {last.downstream} of the copy, lies behind the end of a log"
         return _Known(unknown=f"{why}: topic or copy was made again, or the sync is of another mirror")
-    return _Known(aligned(syncs, end, copy_end), Ground.SYNCS)
+    return _Known(aligned(history, end, copy_end), Ground.SYNCS)
 
 
 def _by_offsets(log: tuple[int | None, int], copy: tuple[int | None, int], why: str) -> _Known:
@@ -168,7 +167,7 @@ def _by_offsets(log: tuple[int | None, int], copy: tuple[int | None, int], why: 
         return _Known(unknown=f"{why}, and the logs no longer begin at 0")
     if copy[1] > log[1]:
         return _Known(unknown=f"{why}, and the copy is longer than its topic")
-    return _Known(aligned((), log[1], copy[1], (0, 0)), Ground.OFFSETS)
+    return _Known(aligned_from((0, 0), log[1], copy[1]), Ground.OFFSETS)
 
 
 def compared_topics(found: Iterable[Pair], source: Seen, target: Seen, told: MirrorMaker) -> Iterator[ComparedTopic]:
@@ -247,13 +246,16 @@ def _changeover(groups: tuple[Group, Group | None], key: TopicPartition, pair: P
     alignment, _, unknown = known.known(pair, key.partition)
     by_syncs = translated(alignment.syncs, committed) if alignment is not None else None
     low, high = _position(alignment, committed, written)
-    start, start_by = _start(there, written, by_syncs, low)
+    is_seen = known.target.cluster.has_groups or bool(known.target.cluster.groups)
+    start, start_by = _start(there, written, by_syncs, low) if is_seen else (None, None)
     _, end, copy_start, copy_end = known.ends(pair, key.partition)
     outcome: _Outcome = (None, None, None)
     if known.target.cluster.partition(copy) is None:
         unknown = "the copy has no such partition"
     elif end is not None and committed > end:
         unknown = f"the topic ends at {end}, before that commit: it was made again, or has lost records"
+    elif not is_seen:
+        unknown = "nobody looked at groups of the target: what it has committed there is not known"
     elif start is None:
         unknown = unknown or "the commit lies before the first offset sync that is left, and there is no checkpoint"
     elif start < (copy_start or 0) or (copy_end is not None and start > copy_end):
