@@ -4,12 +4,11 @@ Nothing is guessed: what cannot be known is None, and says why.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from reconciler.diff.managed import is_ignored
 from reconciler.diff.mirror_offsets import Alignment, SyncHistory, Syncs, aligned, aligned_from, translated
-from reconciler.diff.mirrors import HEARTBEATS, copies, is_kept_by_mirror_maker, source_topics
+from reconciler.diff.mirrors import copies, source_topics
 from reconciler.model.against import (
     Changeover,
     Checkpoint,
@@ -20,7 +19,7 @@ from reconciler.model.against import (
     Ground,
 )
 from reconciler.model.cluster import TOPIC_THROTTLES, Cluster, Group, Topic
-from reconciler.model.desired import Desired, DesiredCluster
+from reconciler.model.desired import TOPIC, Desired, DesiredCluster, DesiredMirror
 from reconciler.model.topic_partition import TopicPartition
 
 NO_MIRROR = "no mirror declares it as a copy"
@@ -76,35 +75,31 @@ def pairs(
     A topic that only one side has stands alone. Internal and ignored topics are left out.
     """
     mirrors = tuple(each for each in desired.mirrors if each.source == source_name)
-    if not mirrors:
-        return _equal_names(desired, source, target)
-    observed = source_topics(Desired(DesiredCluster(source_name)), source)
+    by_names = (DesiredMirror("", source_name, ("*",), TOPIC),)
+    gone = _gone(mirrors, target) if mirrors else target.topics
+    topics = source_topics(Desired(DesiredCluster(source_name)), replace(source, topics={**gone, **source.topics}))
+    wanted = copies(Desired(desired.cluster, mirrors=mirrors or by_names), {source_name: topics}, clusters)
     found = {
-        Pair(each.topic, copy, each.mirror.name, each.mirror.config)
-        for copy, asked in copies(Desired(desired.cluster, mirrors=mirrors), {source_name: observed}, clusters).items()
+        Pair(each.topic, copy, *((each.mirror.name, each.mirror.config) if mirrors else ()))
+        for copy, asked in wanted.items()
         for each in asked
-        if each.topic in source.topics
+        if each.topic in source.topics or copy in target.topics
     }
-    # What a mirror has copied stays when its topic is gone.
-    for mirror in mirrors:
-        if mirror.is_source_told:
-            originals = ((name, mirror.original_of(name)) for name in target.topics)
-            found |= {
-                Pair(original, name, mirror.name, mirror.config)
-                for name, original in originals
-                if original is not None and original not in source.topics and mirror.pattern_for(original) is not None
-            }
     return sorted(found, key=lambda pair: (pair.topic, pair.copy, pair.mirror or "", pair.followed))
 
 
-def _equal_names(desired: Desired, source: Cluster, target: Cluster) -> list[Pair]:
-    topics = {**target.topics, **source.topics}
-    return [
-        Pair(name, name)
-        for name in sorted(topics)
-        if not (topics[name].is_internal or name.startswith("__") or is_ignored(desired, name))
-        if not is_kept_by_mirror_maker(name) and name != HEARTBEATS
-    ]
+def _gone(mirrors: Sequence[DesiredMirror], target: Cluster) -> Mapping[str, Topic]:
+    """Return the topics whose copies are there: a copy stays when its topic is gone.
+
+    A name that does not tell its source may be anybody's, and MirrorMaker 2's own topics are no copies.
+    """
+    return {
+        original: topic
+        for mirror in mirrors
+        if mirror.is_source_told
+        for name, topic in target.topics.items()
+        if not name.endswith(".internal") and (original := mirror.original_of(name)) is not None
+    }
 
 
 class _Known(NamedTuple):

@@ -13,7 +13,7 @@ from reconciler.model.desired import MIRROR_MAKERS_RENAME, Desired, DesiredMirro
 from reconciler.model.problem import Location, Problem
 from reconciler.model.words import in_brackets
 
-HEARTBEATS = "heartbeats"
+_HEARTBEATS = "heartbeats"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +106,11 @@ def _is_to_copy(mirror: DesiredMirror, topic: str, clusters: Sequence[str]) -> b
     """
     if topic.startswith("__") or mirror.pattern_for(topic) is None:
         return False
-    is_kept = is_kept_by_mirror_maker(topic)
-    if topic.endswith(HEARTBEATS):
+    is_kept = topic.endswith(".checkpoints.internal") or (topic.startswith("mm2") and topic.endswith(".internal"))
+    if topic.endswith(_HEARTBEATS):
         way = _way_of(topic, _tellers(replace(mirror, rename=MIRROR_MAKERS_RENAME), clusters))
-        is_kept |= HEARTBEATS in {topic, *(name for _, name in way)}
+        is_kept |= _HEARTBEATS in {topic, *(name for _, name in way)}
     return topic in mirror.topics or not is_kept
-
-
-def is_kept_by_mirror_maker(topic: str) -> bool:
-    """Whether MirrorMaker 2 keeps that topic for itself: offset syncs, checkpoints, and what Connect needs there."""
-    return topic.endswith(".checkpoints.internal") or (topic.startswith("mm2") and topic.endswith(".internal"))
 
 
 class _Teller(NamedTuple):

@@ -1,7 +1,7 @@
 """Offset syncs and checkpoints are read from MirrorMaker 2's bytes, and tell where a commit lies in the copy.
 
-The bytes are made with `struct`, as `OffsetSync` and `Checkpoint` of Kafka write them. Translations stand in a table made
-by hand from `OffsetSyncStoreTest`. Bounds are held against mirrors that are played record by record.
+The bytes are made with `struct`, as `OffsetSync` and `Checkpoint` of Kafka write them. Translations stand in a table
+made by hand from `OffsetSyncStoreTest`. Bounds are held against mirrors that are played record by record.
 """
 
 import struct
