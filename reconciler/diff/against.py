@@ -4,12 +4,11 @@ Nothing is guessed: what cannot be known is None, and says why.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from reconciler.diff.managed import is_ignored
-from reconciler.diff.mirror_offsets import Alignment, Syncs, aligned, translated
-from reconciler.diff.mirrors import HEARTBEATS, copies, is_kept_by_mirror_maker, source_topics
+from reconciler.diff.mirror_offsets import Alignment, SyncHistory, Syncs, aligned, aligned_from, translated
+from reconciler.diff.mirrors import copies, source_topics
 from reconciler.model.against import (
     Changeover,
     Checkpoint,
@@ -18,10 +17,9 @@ from reconciler.model.against import (
     ComparedPartition,
     ComparedTopic,
     Ground,
-    OffsetSync,
 )
 from reconciler.model.cluster import TOPIC_THROTTLES, Cluster, Group, Topic
-from reconciler.model.desired import Desired, DesiredCluster
+from reconciler.model.desired import TOPIC, Desired, DesiredCluster, DesiredMirror
 from reconciler.model.topic_partition import TopicPartition
 
 NO_MIRROR = "no mirror declares it as a copy"
@@ -77,35 +75,31 @@ def pairs(
     A topic that only one side has stands alone. Internal and ignored topics are left out.
     """
     mirrors = tuple(each for each in desired.mirrors if each.source == source_name)
-    if not mirrors:
-        return _equal_names(desired, source, target)
-    observed = source_topics(Desired(DesiredCluster(source_name)), source)
+    by_names = (DesiredMirror("", source_name, ("*",), TOPIC),)
+    gone = _gone(mirrors, target) if mirrors else target.topics
+    topics = source_topics(Desired(DesiredCluster(source_name)), replace(source, topics={**gone, **source.topics}))
+    wanted = copies(Desired(desired.cluster, mirrors=mirrors or by_names), {source_name: topics}, clusters)
     found = {
-        Pair(each.topic, copy, each.mirror.name, each.mirror.config)
-        for copy, asked in copies(Desired(desired.cluster, mirrors=mirrors), {source_name: observed}, clusters).items()
+        Pair(each.topic, copy, *((each.mirror.name, each.mirror.config) if mirrors else ()))
+        for copy, asked in wanted.items()
         for each in asked
-        if each.topic in source.topics
+        if each.topic in source.topics or copy in target.topics
     }
-    # What a mirror has copied stays when its topic is gone.
-    for mirror in mirrors:
-        if mirror.is_source_told:
-            originals = ((name, mirror.original_of(name)) for name in target.topics)
-            found |= {
-                Pair(original, name, mirror.name, mirror.config)
-                for name, original in originals
-                if original is not None and original not in source.topics and mirror.pattern_for(original) is not None
-            }
     return sorted(found, key=lambda pair: (pair.topic, pair.copy, pair.mirror or "", pair.followed))
 
 
-def _equal_names(desired: Desired, source: Cluster, target: Cluster) -> list[Pair]:
-    topics = {**target.topics, **source.topics}
-    return [
-        Pair(name, name)
-        for name in sorted(topics)
-        if not (topics[name].is_internal or name.startswith("__") or is_ignored(desired, name))
-        if not is_kept_by_mirror_maker(name) and name != HEARTBEATS
-    ]
+def _gone(mirrors: Sequence[DesiredMirror], target: Cluster) -> Mapping[str, Topic]:
+    """Return the topics whose copies are there: a copy stays when its topic is gone.
+
+    A name that does not tell its source may be anybody's, and MirrorMaker 2's own topics are no copies.
+    """
+    return {
+        original: topic
+        for mirror in mirrors
+        if mirror.is_source_told
+        for name, topic in target.topics.items()
+        if not name.endswith(".internal") and (original := mirror.original_of(name)) is not None
+    }
 
 
 class _Known(NamedTuple):
@@ -141,23 +135,23 @@ class _Partitions:
         if end is None or copy_end is None:
             return _Known(unknown=NO_END)
         if not copy_end and start is not None:
-            return _Known(aligned((), end, 0, (start, 0)), Ground.OFFSETS)
+            return _Known(aligned_from((start, 0), end, 0), Ground.OFFSETS)
         if self.told.syncs is not None:
-            return _by_syncs(self.told.syncs.get(TopicPartition(pair.topic, number), ()), end, copy_end)
+            return _by_syncs(self.told.syncs.get(TopicPartition(pair.topic, number)), end, copy_end)
         why = self.told.why_no_syncs
         if self.told.is_without_syncs:
             return _by_offsets((start, end), (copy_start, copy_end), why)
         return _Known(unknown=why)
 
 
-def _by_syncs(syncs: Sequence[OffsetSync], end: int, copy_end: int) -> _Known:
-    if not syncs:
+def _by_syncs(history: SyncHistory | None, end: int, copy_end: int) -> _Known:
+    if history is None:
         return _Known(unknown="MirrorMaker 2 has no offset sync of it")
-    last = syncs[-1]
+    last = history.syncs[-1]
     if last.upstream >= end or last.downstream >= copy_end:
         why = f"its last offset sync, {last.upstream} at {last.downstream} of the copy, lies behind the end of a log"
         return _Known(unknown=f"{why}: topic or copy was made again, or the sync is of another mirror")
-    return _Known(aligned(syncs, end, copy_end), Ground.SYNCS)
+    return _Known(aligned(history, end, copy_end), Ground.SYNCS)
 
 
 def _by_offsets(log: tuple[int | None, int], copy: tuple[int | None, int], why: str) -> _Known:
@@ -168,7 +162,7 @@ def _by_offsets(log: tuple[int | None, int], copy: tuple[int | None, int], why: 
         return _Known(unknown=f"{why}, and the logs no longer begin at 0")
     if copy[1] > log[1]:
         return _Known(unknown=f"{why}, and the copy is longer than its topic")
-    return _Known(aligned((), log[1], copy[1], (0, 0)), Ground.OFFSETS)
+    return _Known(aligned_from((0, 0), log[1], copy[1]), Ground.OFFSETS)
 
 
 def compared_topics(found: Iterable[Pair], source: Seen, target: Seen, told: MirrorMaker) -> Iterator[ComparedTopic]:
@@ -247,13 +241,16 @@ def _changeover(groups: tuple[Group, Group | None], key: TopicPartition, pair: P
     alignment, _, unknown = known.known(pair, key.partition)
     by_syncs = translated(alignment.syncs, committed) if alignment is not None else None
     low, high = _position(alignment, committed, written)
-    start, start_by = _start(there, written, by_syncs, low)
+    is_seen = known.target.cluster.has_groups or bool(known.target.cluster.groups)
+    start, start_by = _start(there, written, by_syncs, low) if is_seen else (None, None)
     _, end, copy_start, copy_end = known.ends(pair, key.partition)
     outcome: _Outcome = (None, None, None)
     if known.target.cluster.partition(copy) is None:
         unknown = "the copy has no such partition"
     elif end is not None and committed > end:
         unknown = f"the topic ends at {end}, before that commit: it was made again, or has lost records"
+    elif not is_seen:
+        unknown = "nobody looked at groups of the target: what it has committed there is not known"
     elif start is None:
         unknown = unknown or "the commit lies before the first offset sync that is left, and there is no checkpoint"
     elif start < (copy_start or 0) or (copy_end is not None and start > copy_end):

@@ -5,8 +5,7 @@ Forms and meaning are those of `OffsetSync`, `Checkpoint` and `OffsetSyncStore` 
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field
 from struct import Struct
 
 from reconciler.model.against import Checkpoint, OffsetSync
@@ -87,21 +86,37 @@ class _Reader:
             raise ForeignRecord("too long")
 
 
-Syncs = Mapping[TopicPartition, Sequence[OffsetSync]]
+@dataclass(slots=True)
+class SyncHistory:
+    """The offset syncs of one partition, both offsets rising, of those that still hold.
 
-
-def take_sync(kept: dict[TopicPartition, list[OffsetSync]], one: OffsetSync) -> None:
-    """Add the next sync, in the order in which they were written, so that both offsets of each partition's rise.
-
-    Where the topic's offsets go back, records are copied again, and where the copy's do, it was made again: what was
-    told before holds no longer. Of very many, every second of the older half goes: what is left tells less exactly.
+    `is_alone`: between no two of them has the copy more offsets than the topic, as another writer, transactions or
+    records that were copied again give it. MirrorMaker 2 writes a sync wherever it skips an offset of the topic, and
+    when it starts again, so that nothing can be hidden between two of them.
     """
-    syncs = kept.setdefault(one.topic_partition, [])
-    if syncs and (one.upstream <= syncs[-1].upstream or one.downstream <= syncs[-1].downstream):
-        syncs.clear()
-    syncs.append(one)
-    if len(syncs) > MOST_SYNCS:
-        del syncs[1 : MOST_SYNCS // 2 : 2]
+
+    syncs: list[OffsetSync] = field(default_factory=list)
+    is_alone: bool = True
+
+    def take(self, one: OffsetSync) -> None:
+        """Add the next one, in the order in which they were written.
+
+        Where the topic's offsets go back, records are copied again, and where the copy's do, it was made again: what
+        was told before holds no longer. Of very many, every second of the older half goes.
+        """
+        if self.syncs:
+            last = self.syncs[-1]
+            if one.upstream <= last.upstream or one.downstream <= last.downstream:
+                self.syncs.clear()
+                self.is_alone = True
+            else:
+                self.is_alone &= one.downstream - last.downstream <= one.upstream - last.upstream
+        self.syncs.append(one)
+        if len(self.syncs) > MOST_SYNCS:
+            del self.syncs[1 : MOST_SYNCS // 2 : 2]
+
+
+Syncs = Mapping[TopicPartition, SyncHistory]
 
 
 def translated(syncs: Sequence[OffsetSync], committed: int) -> int | None:
@@ -125,13 +140,12 @@ def _upstream(sync: OffsetSync) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What is known of where a partition's offsets lie in its copy; `aligned` makes it.
+    """What is known of where a partition's offsets lie in its copy; `aligned` and `aligned_from` make it.
 
     `syncs`: both offsets rising. `end`, `copy_end`: behind the last record. `origin`: offsets of topic and copy from
-    which on each record was copied, such as `(0, 0)` where both began together; without one there are syncs.
+    which on each record was copied, before which the topic has none; without one there are syncs.
 
-    `is_alone`: nothing shows that the copy has offsets which no record of the topic has, as another writer or
-    transactions make them. Between two offsets of the copy there are then no more than between those of the topic.
+    `is_alone`: nothing shows that the copy has more offsets than the topic between any two that are known.
     """
 
     syncs: Sequence[OffsetSync]
@@ -165,6 +179,8 @@ class Alignment:
 
         The least is None where nothing is known: of what lies before the first sync, the copy may have any part again.
         """
+        if self.origin is not None:
+            committed = max(committed, self.origin[0])
         highs = [self.copy_end]
         index = bisect_left(self.syncs, committed, key=_upstream)
         behind = self.syncs[index] if index < len(self.syncs) else None
@@ -188,13 +204,16 @@ class Alignment:
         if sync is not None:
             step = int(sync.upstream < committed)
             return sync.upstream + step, sync.downstream + step
-        is_behind = self.origin is not None and self.origin[0] <= committed
-        return self.origin if is_behind else None
+        return self.origin
 
 
-def aligned(syncs: Sequence[OffsetSync], end: int, copy_end: int, origin: tuple[int, int] | None = None) -> Alignment:
-    """Return what these tell of a partition and its copy."""
-    known = [(each.upstream, each.downstream) for each in syncs]
-    known = [*((origin,) if origin is not None else ()), *known, (end, copy_end)]
-    is_alone = all(later[1] - one[1] <= later[0] - one[0] for one, later in pairwise(known))
-    return Alignment(syncs, end, copy_end, origin, is_alone)
+def aligned(history: SyncHistory, end: int, copy_end: int) -> Alignment:
+    """Return what the syncs, one at least, tell of a partition and its copy."""
+    last = history.syncs[-1]
+    is_alone = history.is_alone and copy_end - last.downstream <= end - last.upstream
+    return Alignment(history.syncs, end, copy_end, None, is_alone)
+
+
+def aligned_from(origin: tuple[int, int], end: int, copy_end: int) -> Alignment:
+    """Return what it tells that copying began at these offsets of topic and copy."""
+    return Alignment((), end, copy_end, origin, copy_end - origin[1] <= end - origin[0])

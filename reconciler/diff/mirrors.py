@@ -13,7 +13,7 @@ from reconciler.model.desired import MIRROR_MAKERS_RENAME, Desired, DesiredMirro
 from reconciler.model.problem import Location, Problem
 from reconciler.model.words import in_brackets
 
-HEARTBEATS = "heartbeats"
+_HEARTBEATS = "heartbeats"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,9 @@ def _is_to_copy(mirror: DesiredMirror, topic: str, clusters: Sequence[str]) -> b
     if topic.startswith("__") or mirror.pattern_for(topic) is None:
         return False
     is_kept = is_kept_by_mirror_maker(topic)
-    if topic.endswith(HEARTBEATS):
+    if topic.endswith(_HEARTBEATS):
         way = _way_of(topic, _tellers(replace(mirror, rename=MIRROR_MAKERS_RENAME), clusters))
-        is_kept |= HEARTBEATS in {topic, *(name for _, name in way)}
+        is_kept |= _HEARTBEATS in {topic, *(name for _, name in way)}
     return topic in mirror.topics or not is_kept
 
 
@@ -124,8 +124,8 @@ def is_mirror_makers(desired: Desired, name: str) -> bool:
     In the cluster that is copied from, too, where no document tells of mirrors.
     """
     copied = {f"{mirror.source}." for mirror in desired.mirrors}
-    is_heartbeats = name.endswith(f".{HEARTBEATS}") and any(map(name.startswith, copied))
-    return name == HEARTBEATS or is_heartbeats or is_kept_by_mirror_maker(name)
+    is_heartbeats = name.endswith(f".{_HEARTBEATS}") and any(map(name.startswith, copied))
+    return name == _HEARTBEATS or is_heartbeats or is_kept_by_mirror_maker(name)
 
 
 class _Teller(NamedTuple):

@@ -12,7 +12,7 @@ from reconciler.model.against import (
     Ground,
 )
 from reconciler.model.words import counted, few, number
-from reconciler.render.escape import code_span, config_value
+from reconciler.render.escape import code_span, config_value, sentence
 from reconciler.render.report import Report, Section, Table
 
 NONE = "-"  # in place of what is not known, or not there; never zero
@@ -102,7 +102,7 @@ def _difference(each: ComparedTopic) -> str:
         found.append("partitions")
     if any(config.is_following for config in each.configs):
         found.append("configs that follow")
-    return ", ".join(found)
+    return ", ".join(found) or "nothing"
 
 
 def _both(source: int | None, copy: int | None) -> str:
@@ -204,7 +204,8 @@ def _group(group: ComparedGroup, found: Comparison) -> Section:
         for each in group.partitions
     ]
     reasons = [(f"{each.copy}-{each.topic_partition.partition}", each.unknown) for each in group.partitions]
-    return Section(title, (Table(head, _cut(rows), left=2), *_reasons(reasons)))
+    heading = f"#### {sentence(title)}"
+    return Section(title, (Table(head, _cut(rows), left=2), *_reasons(reasons)), markdown=(heading,))
 
 
 def _sum(what: str, amounts: Sequence[int | None]) -> str:

@@ -3,17 +3,17 @@
 What MirrorMaker 2 wrote is read first and the ends of logs last, so that no offset lies behind an end that was seen.
 """
 
+import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from reconciler.admin.port import EARLIEST, LATEST, Admin, ProgressHook
 from reconciler.diff.against import MirrorMaker, Seen, compared_groups, compared_topics, pairs
-from reconciler.diff.mirror_offsets import ForeignRecord, checkpoint, offset_sync, take_sync
+from reconciler.diff.mirror_offsets import ForeignRecord, SyncHistory, checkpoint, offset_sync
 from reconciler.model.against import Checkpoint, Comparison, OffsetSync, RecordsRead, Side
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
@@ -29,7 +29,9 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted, few, in_brackets
 from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names
 from reconciler.workflow.mirrors import OTHER_CLUSTER, UNREAD
-from reconciler.workflow.sources import cluster_admin
+from reconciler.workflow.sources import cluster_admin, declared_as_far
+
+logger = logging.getLogger(__name__)
 
 NO_MIRROR, OFFSETS_UNKNOWN, FOREIGN = "KR236", "KR237", "KR238"
 OFFSET_SYNCS, CHECKPOINTS = "mm2-offset-syncs.{}.internal", "{}.checkpoints.internal"
@@ -59,11 +61,14 @@ def compare_clusters(inputs: Inputs, against: str, *, progress: ProgressHook | N
 
     Files of topics may be in any state: of the target's files, the Cluster document and the mirrors are read.
     """
-    root, names, own = Path(inputs.root), cluster_names(inputs.root), cluster_name(inputs)
+    names, own = cluster_names(inputs.root), cluster_name(inputs)
     _check_names(own, against, names)
     from reconciler.files.load import load_cluster, load_mirrors
 
-    desired = Desired(load_cluster(root, own), mirrors=load_mirrors(root, own))
+    root, (desired, wrong) = Path(inputs.root), declared_as_far(inputs, own)
+    if desired is None or wrong is not None:
+        desired = Desired(load_cluster(root, own), mirrors=load_mirrors(root, own))
+        logger.warning("mirrors are taken as far as they can be read: %s", wrong)
     of_source = replace(inputs, cluster=against, state=_state_of(inputs, against), client=None, bootstrap_server=None)
     with ExitStack() as stack:
         target = _opened(stack, inputs, desired.cluster)
@@ -87,10 +92,11 @@ def _check_names(own: str, against: str, names: Sequence[str]) -> None:
     known = f"known are {', '.join(names)}"
     if against == own:
         raise NotNamed(f"--against names {against}, the cluster itself: name another one; {known}")
-    if against not in names:
-        close = get_close_matches(against, names, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else known
-        raise NotNamed(f"--against names {against}, which is no cluster of this root; {hint}")
+    for option, name in (("--cluster", own), ("--against", against)):
+        if name not in names:
+            close = get_close_matches(name, names, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else known
+            raise NotNamed(f"{option} names {name}, which is no cluster of this root; {hint}")
 
 
 def _state_of(inputs: Inputs, source: str) -> str | None:
@@ -145,8 +151,11 @@ def _mirror_maker(
     source: _Side, target: _Side, progress: ProgressHook | None
 ) -> tuple[MirrorMaker, RecordsRead, RecordsRead]:
     """Return what MirrorMaker 2 has written down; its offset syncs are on the source unless it is told otherwise."""
-    syncs: dict[TopicPartition, list[OffsetSync]] = {}
-    take = partial(take_sync, syncs)
+    syncs: dict[TopicPartition, SyncHistory] = {}
+
+    def take(one: OffsetSync) -> None:
+        syncs.setdefault(one.topic_partition, SyncHistory()).take(one)
+
     places = [(source, OFFSET_SYNCS.format(target.name)), (target, OFFSET_SYNCS.format(source.name))]
     of_syncs = [_read(cluster, topic, offset_sync, take, progress) for cluster, topic in places[:1]]
     if of_syncs[0].unknown is not None:
@@ -162,6 +171,8 @@ def _mirror_maker(
         checkpoints[one.group_id, one.copy] = one
 
     of_checkpoints = _read(target, CHECKPOINTS.format(source.name), checkpoint, keep, progress)
+    # Whoever writes checkpoints has offset syncs: not to see them is no reason to compare offsets as they are.
+    is_without &= of_checkpoints.unknown == _missing(target, CHECKPOINTS.format(source.name))
     told = MirrorMaker(
         syncs if syncs_read.unknown is None else None,
         checkpoints if of_checkpoints.unknown is None else None,
@@ -269,6 +280,9 @@ def _warnings(
     if told.syncs is None:
         instead = "offsets are compared where both logs begin at 0" if told.is_without_syncs else "lags are not known"
         yield _warning(OFFSETS_UNKNOWN, f"no offset syncs of MirrorMaker 2 were read: {told.why_no_syncs}; {instead}")
+    if told.checkpoints is None:
+        instead = f"groups go on by what they have committed on {target.name}, or by offset syncs"
+        yield _warning(OFFSETS_UNKNOWN, f"no checkpoints of MirrorMaker 2 were read: {read[1].unknown}; {instead}")
     for each in read:
         if each.foreign:
             some = counted(each.foreign, "record")

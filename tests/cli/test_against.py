@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from cli.mirrored import STANDARD, document, snapshot, topic, write
+from cli.mirrored import ROOT, STANDARD, document, snapshot, topic, write
 from cli.test_json_outputs import check
 from helpers.program.call import Program
 
@@ -129,3 +129,187 @@ def test_a_group_that_changes_over_knows_what_it_reads_twice_and_what_is_not_cop
     assert second | {"start": 6, "startBy": "committed", "missed": 1, "readTwice": 0, "notCopied": 0} == second
     assert found["differs"]
     assert reconciler("diff", "--cluster", "eu", "--against", "us", "--detailed-exitcode").code == 2
+
+
+def test_what_is_shown_says_where_to_go_on_and_what_it_costs(reconciler: Program, held: Held) -> None:
+    us(ended(topic("orders", 1), 120), topic(SYNCS, 1), groups=[group("billing", {"orders": {"0": 110}})])
+    eu(ended(topic("us.orders", 1), 100), topic(CHECKPOINTS, 1))
+    held["us"] = {SYNCS: [sync("orders", 0, 0, 0), sync("orders", 0, 99, 99)]}
+    held["eu"] = {CHECKPOINTS: [mark("billing", "us.orders", 0, 95, 91)]}
+    shown = reconciler("diff", "--cluster", "eu", "--against", "us", "--detailed-exitcode")
+    assert (shown.code, shown.err) == (0, ""), shown
+    for line in (
+        "us -> eu: 1 topic by mirror from-us, 0 topics differ",
+        "  orders  us.orders  nothing                1                   2          20",
+        "Offsets: 0 of 1 partition copied to the end",
+        "  us.orders  offset syncs          0  120         100          20",
+        "Group billing (Empty on us, not there on eu), changed over now: at most 19 records read twice, none missed",
+        "  us.orders  checkpoint          0        110          91          19       0          10",
+    ):
+        assert line in shown.out.splitlines(), shown.out
+    markdown = reconciler("diff", "--cluster", "eu", "--against", "us", "-o", "markdown").out
+    assert "### reconciler diff · `eu` against `us` · 0 topics differ" in markdown
+    assert "| us.orders | checkpoint | 0 | 110 | 91 | 19 | 0 | 10 |" in markdown
+
+
+def test_a_copy_that_is_missing_small_or_set_otherwise_differs(reconciler: Program, held: Held) -> None:
+    follows, own = {"retention.ms": "8000"}, {"segment.bytes": "1048576", "leader.replication.throttled.replicas": "*"}
+    us(
+        topic("orders.a", 2),
+        topic("orders.b", 2),
+        topic("orders.c", 1, follows | own),
+        topic("orders.d", 1, own),
+        topic("clicks", 1),
+        topic(SYNCS, 1),
+        topic("heartbeats", 1),
+    )
+    eu(
+        topic("us.orders.b", 1),
+        topic("us.orders.c", 1),
+        topic("us.orders.d", 3),
+        topic("us.orders.gone", 1),
+        topic("clicks", 1),
+    )
+    held["us"] = {SYNCS: []}
+    found = compared(reconciler, "--detailed-exitcode", code=2)
+    assert {one["copy"]: (one["differs"], one["partitions"], one["copyPartitions"]) for one in found["topics"]} == {
+        "us.orders.a": (True, 2, None),
+        "us.orders.b": (True, 2, 1),
+        "us.orders.c": (True, 1, 1),
+        "us.orders.d": (False, 1, 3),
+        "us.orders.gone": (False, None, 1),
+    }
+    assert found["topics"][2]["configs"] == [
+        {"copyValue": None, "follows": True, "key": "retention.ms", "value": "8000"},
+        {"copyValue": None, "follows": False, "key": "segment.bytes", "value": "1048576"},
+    ]
+    text = reconciler("diff", "--cluster", "eu", "--against", "us").out
+    for words in ("the copy is missing", "partitions  ", "configs that follow", "the topic is gone"):
+        assert words in text, text
+
+
+def test_without_a_mirror_equal_names_are_compared_and_no_offsets(reconciler: Program, held: Held) -> None:
+    us(ended(topic("a", 1), 9), topic("b", 1), topic(SYNCS, 1), groups=[group("g", {"a": {"0": 3}})])
+    eu(ended(topic("a", 1), 9), topic("c", 1), topic("us.a", 1), mirrors=())
+    held["us"] = {SYNCS: [sync("a", 0, 0, 0)]}
+    found = compared(reconciler, "--detailed-exitcode", code=2)
+    assert [(one["topic"], one["differs"]) for one in found["topics"]] == [
+        ("a", False),
+        ("b", True),
+        ("c", True),
+        ("us.a", True),
+    ]
+    assert [one["code"] for one in found["warnings"]] == ["KR236"]
+    (offsets,) = found["topics"][0]["offsets"]
+    assert (offsets["lag"], offsets["unknown"]) == (None, "no mirror declares it as a copy")
+    (change,) = found["groups"][0]["partitions"]
+    assert (change["start"], change["readTwice"], change["unknown"]) == (None, None, "no mirror declares it as a copy")
+
+
+def test_snapshots_tell_topics_and_ends_and_say_what_they_cannot_tell(reconciler: Program, held: Held) -> None:
+    us(ended(topic("orders", 1), 120), topic(SYNCS, 1), groups=[group("billing", {"orders": {"0": 110}})])
+    eu(ended(topic("us.orders", 1), 100), topic(CHECKPOINTS, 1))
+    held["us"] = {SYNCS: [sync("orders", 0, 99, 99)]}
+    held["eu"] = {CHECKPOINTS: [mark("billing", "us.orders", 0, 95, 91)]}
+    for name in ("us", "eu"):
+        reconciler("snapshot", "--cluster", name, "--out", f"{name}.json")
+    # The source is gone: its snapshot and the target's checkpoints still say where the group goes on.
+    found = compared(reconciler, "--source-state", "us.json")
+    (offsets,), (change,) = found["topics"][0]["offsets"], found["groups"][0]["partitions"]
+    why = "us was read from a snapshot, which holds no records; eu has no topic mm2-offset-syncs.us.internal"
+    assert (offsets["end"], offsets["copyEnd"], offsets["lag"], offsets["unknown"]) == (120, 100, None, why)
+    wanted = {"start": 91, "startBy": "checkpoint", "missed": 0, "readTwice": None, "notCopied": None, "unknown": why}
+    assert change | wanted == change
+    assert [one["code"] for one in found["warnings"]] == ["KR237"]
+    # Nor does anybody guess where only the target is a snapshot, or both are.
+    found = compared(reconciler, "--state", "eu.json")
+    assert found["topics"][0]["offsets"][0]["lag"] == 20
+    assert found["groups"][0]["partitions"][0]["start"] == 100
+    found = compared(reconciler, "--state", "eu.json", "--source-state", "us=us.json")
+    (change,) = found["groups"][0]["partitions"]
+    assert (change["start"], change["missed"], change["readTwice"]) == (None, None, None)
+    assert [one["code"] for one in found["warnings"]] == ["KR237", "KR237"]
+
+
+def test_offset_syncs_may_be_kept_on_the_target(reconciler: Program, held: Held) -> None:
+    us(ended(topic("orders", 1), 120))
+    eu(ended(topic("us.orders", 1), 100), topic(SYNCS_THERE, 1))
+    held["eu"] = {SYNCS_THERE: [sync("orders", 0, 99, 99)]}
+    found = compared(reconciler)
+    assert (found["offsetSyncs"]["cluster"], found["offsetSyncs"]["topic"]) == ("eu", SYNCS_THERE)
+    assert found["topics"][0]["offsets"][0]["lag"] == 20
+
+
+def test_offset_syncs_of_another_name_are_named_and_not_taken(reconciler: Program, held: Held) -> None:
+    us(ended(topic("orders", 1), 120), topic("mm2-offset-syncs.europe.internal", 1))
+    eu(ended(topic("us.orders", 1), 100))
+    held["us"] = {"mm2-offset-syncs.europe.internal": [sync("orders", 0, 99, 99)]}
+    found = compared(reconciler)
+    told = [one for one in found["warnings"] if "mm2-offset-syncs.europe.internal of us" in one["message"]]
+    assert [one["code"] for one in told] == ["KR237"]
+    assert found["topics"][0]["offsets"][0]["lag"] is None
+
+
+def test_foreign_records_are_counted_and_passed_over(reconciler: Program, held: Held) -> None:
+    us(ended(topic("orders", 1), 120), topic(SYNCS, 1))
+    eu(ended(topic("us.orders", 1), 100), topic(CHECKPOINTS, 1))
+    held["us"] = {SYNCS: [(b"?", b"?"), sync("orders", 0, 99, 99), (None, b"")]}
+    held["eu"] = {CHECKPOINTS: []}
+    found = compared(reconciler)
+    assert (found["offsetSyncs"]["records"], found["offsetSyncs"]["foreign"]) == (1, 2)
+    assert [one["code"] for one in found["warnings"]] == ["KR238"]
+    assert found["topics"][0]["offsets"][0]["lag"] == 20
+
+
+def test_without_offset_syncs_offsets_are_compared_where_both_logs_begin_at_0(reconciler: Program, held: Held) -> None:
+    del held
+    identity = document("Mirror", "same", '{source: us, topics: ["orders"], rename: "{topic}"}')
+    us(ended(topic("orders", 2), 120, 7), groups=[group("billing", {"orders": {"0": 110, "1": 5}})])
+    eu(ended(topic("orders", 2), 100, 7), mirrors=(identity,))
+    found = compared(reconciler)
+    assert [(one["lag"], one["lagBy"]) for one in found["topics"][0]["offsets"]] == [(20, "offsets"), (0, "offsets")]
+    first, second = found["groups"][0]["partitions"]
+    # 20 offsets that the copy has not may be records, or markers anywhere before: so 90 is safe.
+    wanted = {"positionLow": 90, "positionHigh": 100, "start": 90, "startBy": "offsets", "missed": 0, "readTwice": 20}
+    assert first | wanted == first
+    assert second | {"start": 5, "readTwice": 0, "missed": 0, "notCopied": 0} == second
+    assert [one["code"] for one in found["warnings"]] == ["KR237", "KR237"]
+
+
+def test_a_topic_of_syncs_that_cannot_be_read_to_its_end_is_no_reason_to_wait(reconciler: Program, held: Held) -> None:
+    del held
+    us(ended(topic("orders", 1), 120), ended(topic(SYNCS, 1), 4))
+    eu(ended(topic("us.orders", 1), 100))
+    found = compared(reconciler)
+    assert "Its leader answers with nothing at offset 0 of 4" in found["offsetSyncs"]["unknown"]
+    assert found["topics"][0]["offsets"][0]["unknown"].startswith(f"{SYNCS} of us cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--cluster", "eu", "--against", "eu"), 64, "--against names eu, the cluster itself"),
+        (("--cluster", "eu", "--against", "uss"), 64, "no cluster of this root; did you mean 'us'?"),
+        (("--cluster", "*", "--against", "us"), 64, "--cluster names *, which is no cluster of this root"),
+        (("--cluster", "eu", "--against", "us", "--source-state", "eu.json"), 1, "(KR233)"),
+        (("--cluster", "eu", "--against", "far"), 1, "far, to compare with, cannot be read"),
+    ],
+)
+def test_what_cannot_be_compared_is_said(
+    reconciler: Program, arguments: tuple[str, ...], code: int, words: str
+) -> None:
+    us(topic("orders", 1))
+    eu(topic("us.orders", 1))
+    write("far", [])
+    (ROOT / "far" / "cluster.yaml").write_text(
+        document(
+            "Cluster", "far", '{client: {bootstrap.servers: "127.0.0.1:9", socket.connection.setup.timeout.ms: 100}}'
+        )
+    )
+    (ROOT / "us" / "cluster.yaml").write_text(
+        document("Cluster", "us", "{clusterId: id-of-us, simulation: state.json}")
+    )
+    reconciler("snapshot", "--cluster", "eu", "--out", "eu.json")
+    ended_so = reconciler("diff", *arguments)
+    assert ended_so.code == code, ended_so
+    assert words in ended_so.err, ended_so

@@ -233,8 +233,8 @@ class KafkaCluster:
         """Write at least `size` bytes of random (incompressible) records with acks=all."""
         self.write(topic, partition, (os.urandom(record_bytes) for _ in range(-(-size // record_bytes))))
 
-    def write(self, topic: str, partition: int, values: Iterable[bytes]) -> None:
-        """Write records with these values and acks=all."""
+    def write(self, topic: str, partition: int, values: Iterable[bytes], key: bytes | None = None) -> None:
+        """Write records with these values, all with that key, and acks=all."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all", "linger.ms": 5, "log_level": 0})
         failed: list[object] = []
 
@@ -243,7 +243,7 @@ class KafkaCluster:
                 failed.append(error)
 
         for value in values:
-            producer.produce(topic, value=value, partition=partition, on_delivery=note)
+            producer.produce(topic, value=value, key=key, partition=partition, on_delivery=note)
             producer.poll(0)
             while len(producer) > 1_000:
                 producer.poll(0.05)
