@@ -196,7 +196,7 @@ def _read(
     try:
         if topic not in side.read.topics([topic]):
             return _unread(_missing(side, topic))
-        for key, value in _records(side.read, TopicPartition(topic, 0), progress):
+        for key, value in records_of(side.read, TopicPartition(topic, 0), progress):
             try:
                 keep(parse(key, value))
                 taken += 1
@@ -211,11 +211,14 @@ def _unread(why: str) -> RecordsRead:
     return RecordsRead(None, None, 0, 0, why)
 
 
-def _records(admin: Admin, key: TopicPartition, progress: ProgressHook | None) -> Iterator[tuple[bytes | None, bytes]]:
-    """Yield key and value of each record from the log's beginning to where it ends now."""
+def records_of(
+    admin: Admin, key: TopicPartition, progress: ProgressHook | None, last: int | None = None
+) -> Iterator[tuple[bytes | None, bytes]]:
+    """Yield key and value of each record from the log's beginning to where it ends now; `last`: of so many offsets."""
     begin, end = (admin.log_offsets([key], at).get(key) for at in (EARLIEST, LATEST))
     if begin is None or end is None:
         raise ClusterUnavailable(f"No leader tells where {key} begins and ends")
+    begin = begin if last is None else max(begin, end - last)
     position, tries = begin, 0
     while position < end:
         told = admin.records({key: position}).get(key)

@@ -3,27 +3,42 @@
 Files are read as far as they can be understood; a source that cannot be read is a finding, and hides no other.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from reconciler.admin.port import LATEST, Admin, ProgressHook
-from reconciler.diff.doctor.copies import Behind, Pair, Parts, Times, behind, findings, not_told, parts_of
+from reconciler.diff.doctor.copies import (
+    Behind,
+    MadeAgain,
+    Pair,
+    Parts,
+    Times,
+    behind,
+    findings,
+    longer,
+    made_again,
+    not_told,
+    parts_of,
+)
 from reconciler.diff.mirror_loops import loops
+from reconciler.diff.mirror_offsets import ForeignRecord, offset_sync
 from reconciler.diff.mirrors import copies, source_topics
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
 from reconciler.model.diagnosis import Finding
 from reconciler.model.problem import ClusterUnavailable, InvalidInput, MissingRight, Problem, Severity
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted, in_brackets
+from reconciler.workflow.against import OFFSET_SYNCS, records_of
 from reconciler.workflow.inputs import Inputs, cluster_names
 from reconciler.workflow.mirrors import mirrors_of, read_source, source_names, source_state
 
-if TYPE_CHECKING:
-    from reconciler.model.topic_partition import TopicPartition
-
 PAUSE_SECONDS = 5
 """Between two looks at what may stand still: MirrorMaker 2 polls each second, and writes at once."""
+
+MOST_SYNCS = 200_000
+"""Of MirrorMaker 2's offset syncs so many are read, the last ones: of all partitions together there may be millions."""
 
 
 @dataclass(slots=True)
@@ -73,10 +88,13 @@ class _Target:
 def _look_at_source(target: _Target, name: str, seen: CopiesSeen, progress: ProgressHook | None) -> None:
     """Add what is found of the copies of one source's topics."""
     newest: dict[TopicPartition, int | None] = {}
+    again: list[MadeAgain] = []
 
     def ask(source: Admin, there: Cluster) -> None:
         parts = parts_of(_pairs(target, name, there), there, target.here)
         newest.update(source.newest_records({each.topic for each in parts}))
+        if target.admin is not None:
+            again.extend(_made_again(target.admin, target.desired.cluster.name, source, name, parts))
 
     there = read_source(target.inputs, target.desired, name, progress, ask)
     pairs = _pairs(target, name, there)
@@ -85,7 +103,30 @@ def _look_at_source(target: _Target, name: str, seen: CopiesSeen, progress: Prog
     if hidden:
         seen.unexamined.append(f"{counted(len(hidden), 'copy', 'copies')} of topics of {name}: a right is missing")
     still = _standing_still(target, name, parts_of(pairs, there, target.here), newest, seen)
-    seen.findings += findings(name, pairs, there, target.here, hidden=hidden, still=still)
+    seen.findings += findings(name, pairs, there, target.here, hidden=hidden, still=still, again=again)
+
+
+def _made_again(
+    target: Admin, target_name: str, source: Admin, source_name: str, parts: Sequence[Parts]
+) -> Sequence[MadeAgain]:
+    """Return the partitions of topics that are shorter than what was copied of them, as far as offset syncs tell."""
+    here = target.log_offsets([each.copy for each in parts], LATEST)
+    suspects = longer(parts, source.log_offsets([each.topic for each in parts], LATEST), here)
+    if not suspects:
+        return ()
+    copied = _copied(source, OFFSET_SYNCS.format(target_name)) or _copied(target, OFFSET_SYNCS.format(source_name))
+    return made_again(suspects, copied, source.log_offsets([each.topic for each in suspects], LATEST))
+
+
+def _copied(admin: Admin, topic: str) -> Mapping[TopicPartition, int]:
+    """Return the offset of the last record of each partition that an offset sync of MirrorMaker 2 tells as copied."""
+    found: dict[TopicPartition, int] = {}
+    if topic in admin.topics([topic]):
+        for key, value in records_of(admin, TopicPartition(topic, 0), None, MOST_SYNCS):
+            with suppress(ForeignRecord):
+                sync = offset_sync(key, value)
+                found[sync.topic_partition] = sync.upstream
+    return found
 
 
 def _pairs(target: _Target, name: str, there: Cluster) -> Sequence[Pair]:

@@ -3,7 +3,7 @@
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.diff.doctor.copies import Pair, Parts, Times, behind, findings, not_told, parts_of
+from reconciler.diff.doctor.copies import Pair, Parts, Times, behind, findings, longer, made_again, not_told, parts_of
 from reconciler.model.topic_partition import TopicPartition
 
 COPY, TOPIC = TopicPartition("us.orders", 0), TopicPartition("orders", 0)
@@ -43,6 +43,28 @@ def test_of_what_nobody_tells_nothing_is_found(untold: str) -> None:
     ends: Times = {} if untold == "end" else {COPY: 7}
     assert behind(PARTS, there, here, ends, NOW) == []
     assert not_told(PARTS, there, here, ends) == 1
+
+
+@pytest.mark.parametrize(
+    ("copied", "end", "is_again"),
+    [(4711, 120, True), (120, 120, True), (0, 0, True), (119, 120, False), (None, 120, False), (4711, None, False)],
+)
+def test_a_topic_that_ends_before_what_was_copied_was_made_again(
+    copied: int | None, end: int | None, *, is_again: bool
+) -> None:
+    known = {} if copied is None else {TOPIC: copied}
+    found = made_again(PARTS, known, {TOPIC: end})
+    assert [(each.end, each.copied) for each in found] == ([(end, copied)] if is_again else [])
+    told = [each.code for each in findings("us", [], small_cluster(), small_cluster(), again=found)]
+    assert told == ["KR693"] * is_again
+
+
+@pytest.mark.parametrize(("there", "here", "is_longer"), [(5, 6, True), (5, 5, False), (6, 5, False), (0, 1, True)])
+def test_only_where_a_copy_is_longer_a_topic_made_again_is_looked_for(
+    there: int, here: int, *, is_longer: bool
+) -> None:
+    assert list(longer(PARTS, {TOPIC: there}, {COPY: here})) == PARTS * is_longer
+    assert longer(PARTS, {TOPIC: there}, {}) == []
 
 
 def test_copies_that_lack_and_those_that_are_small_are_told_and_hidden_ones_are_not() -> None:

@@ -77,6 +77,10 @@ class TwoClusters:
             records |= records_from(kafka, topic, number, max(records, default=-1) + 1)
         return known
 
+    def forget(self) -> None:
+        """Read all records again the next time: a topic was made again."""
+        self._read.clear()
+
     def commit(self, kafka: KafkaCluster, group: str, topic: str, offsets: Mapping[int, int]) -> None:
         """Commit offsets for a group without members."""
         consumer = Consumer({"bootstrap.servers": kafka.bootstrap, "group.id": group, "log_level": 0})

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer
-from confluent_kafka.admin import AdminClient, ResourceType
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec, ResourceType
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.delivery import Delivery
 from helpers.brokers.mirror_maker import MirrorMaker
@@ -91,6 +91,46 @@ def test_topics_are_declared_copied_and_grown_and_a_consumer_moves_over_without_
         f"mirrors, {'offsets synced' if is_synced else 'checkpoints'}",
         f"{records[0]:,} records, {records[1]:,} in the copy; told and counted: lag {lags}, read twice {moved}",
     )
+
+
+def test_doctor_tells_of_copies_that_stand_still_and_of_topics_made_again(two: TwoClusters) -> None:
+    two.write({EVENTS: 3}, "7d")
+    two.apply_both()
+    _write_before(two)
+    with MirrorMaker(two.us, two.eu, ("us", "eu"), topics="orders\\..*") as maker:
+        _wait_until_all_is_copied(two, maker)
+        assert _of_copies(two) == {}
+        maker.stop()
+        assert _of_copies(two) == {}  # nothing is late yet
+        _write_in_the_future(two, 1)
+        still = _of_copies(two)
+        assert still.keys() == {"KR692"}
+        assert still["KR692"]["partitions"] == [{"topic": COPY, "partition": 1}]
+        maker.start()
+        _wait_until_all_is_copied(two, maker)
+        assert _of_copies(two) == {}
+        maker.stop()
+        admin = AdminClient({"bootstrap.servers": two.us.bootstrap})
+        admin.delete_topics([EVENTS])[EVENTS].result(HANG)
+        wait_for(lambda: two.partitions(two.us, EVENTS) == 0, "the topic to be gone")
+        two.run("plan", "--cluster", "us", "--out", "us.json")
+        two.run("apply", "us.json", "--yes")
+        two.us.write(EVENTS, 0, (f"anew {each}".encode() for each in range(20)))
+        again = _of_copies(two)["KR693"]
+        assert again["partitions"] == [{"topic": COPY, "partition": number} for number in range(3)]
+        assert f"{EVENTS}-0 ends at 20, and its record {BEFORE - 1} was copied to {COPY}-0" in again["message"]
+        maker.start()
+        two.forget()
+        _wait_until_all_is_copied(two, maker)
+
+
+def _write_in_the_future(two: TwoClusters, partition: int) -> None:
+    """Write a record that is minutes later than all others, so that nobody has to wait so long."""
+    producer = Producer({"bootstrap.servers": two.us.bootstrap, "acks": "all", "log_level": 0})
+    admin, key = AdminClient({"bootstrap.servers": two.us.bootstrap}), TopicPartition(EVENTS, partition)
+    newest = admin.list_offsets({key: OffsetSpec.max_timestamp()})[key].result(HANG).timestamp
+    producer.produce(EVENTS, b"later", partition=partition, timestamp=newest + 10 * 60 * 1000)
+    assert producer.flush(HANG) == 0
 
 
 def _write_before(two: TwoClusters) -> None:

@@ -1,4 +1,4 @@
-"""Finds what is wrong with copies of another cluster's topics: not there, too small, or standing still.
+"""Finds what is wrong with copies of another cluster's topics: missing, small, still, or of a topic made again.
 
 Only what both clusters show counts. That a copy stands still takes two looks, some seconds apart: a record that is on
 its way is no fault, and neither is a source where nothing is written.
@@ -48,6 +48,18 @@ class Behind:
         return f"{self.parts.copy} ({mine}, that of {self.parts.topic} {_time(self.newest_there)})"
 
 
+@dataclass(frozen=True, slots=True)
+class MadeAgain:
+    """A partition of a topic that ends before a record that was copied from it: made again, or robbed of records."""
+
+    parts: Parts
+    end: int
+    copied: int
+
+    def __str__(self) -> str:
+        return f"{self.parts.topic} ends at {self.end}, and its record {self.copied} was copied to {self.parts.copy}"
+
+
 def parts_of(pairs: Iterable[Pair], there: Cluster, here: Cluster) -> Sequence[Parts]:
     """Return the partitions that both the copy and its topic have."""
     return [
@@ -85,6 +97,25 @@ def _is_told(each: Parts, there: Times, here: Times, ends: Times) -> bool:
     return there[each.topic] is None or here[each.copy] is not None or ends[each.copy] == 0
 
 
+def longer(parts: Sequence[Parts], there: Times, here: Times) -> Sequence[Parts]:
+    """Return the partitions whose copy ends behind its topic, by the end offsets of both.
+
+    Records that were copied twice do that too: it proves nothing, but only there a topic made again is looked for.
+    """
+    return [each for each in parts if (here.get(each.copy) or 0) > (there.get(each.topic, 0) or 0)]
+
+
+def made_again(parts: Sequence[Parts], copied: Mapping[TopicPartition, int], ends: Times) -> Sequence[MadeAgain]:
+    """Return the partitions of topics that end before the last record that MirrorMaker 2 says it copied.
+
+    `copied`: the offset of that record. `ends`: where topics end, looked at later; only a log that was cut ends before.
+    """
+    found = ((each, ends.get(each.topic), copied.get(each.topic)) for each in parts)
+    return [
+        MadeAgain(each, end, last) for each, end, last in found if end is not None and last is not None and last >= end
+    ]
+
+
 def findings(
     source: str,
     pairs: Sequence[Pair],
@@ -93,6 +124,7 @@ def findings(
     *,
     hidden: Collection[str] = (),
     still: Sequence[Behind] = (),
+    again: Sequence[MadeAgain] = (),
 ) -> Iterator[Finding]:
     """Yield what is wrong with the copies of one source's topics; `hidden`: topics here that this user may not see."""
     missing = sorted({pair.copy for pair in pairs if pair.copy not in here.topics and pair.copy not in hidden})
@@ -116,6 +148,17 @@ def findings(
         advice = f"see whether MirrorMaker 2 runs, copies these topics, and reaches {source}: its tasks, its log"
         topics = tuple(sorted({key.topic for key in keys}))
         yield Finding("KR692", Severity.WARNING, what, advice, topics=topics, partitions=keys)
+
+    if again:
+        topics = tuple(sorted({each.parts.copy.topic for each in again}))
+        what = (
+            f"{counted(len(again), 'partition')} of topics of {source} made again, or robbed of records: {few(again)}"
+        )
+        advice = (
+            "see that MirrorMaker 2 begins anew before the topic is that long again: it would pass over what is new"
+        )
+        keys = tuple(sorted({each.parts.copy for each in again}))
+        yield Finding("KR693", Severity.WARNING, what, advice, topics=topics, partitions=keys)
 
 
 def _count(cluster: Cluster, topic: str) -> int:
