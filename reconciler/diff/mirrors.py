@@ -152,8 +152,24 @@ def _way_of(topic: str, tellers: Sequence[_Teller]) -> Iterator[tuple[str, str]]
 
 def is_copy(desired: Desired, name: str) -> bool:
     """Whether that topic may be the copy of a topic which its source no longer has: it stays, whoever manages what."""
+    return _maker_of(desired, name) is not None
+
+
+def _maker_of(desired: Desired, name: str) -> DesiredMirror | None:
+    """Return the first mirror that could have made that topic."""
     originals = ((mirror, mirror.original_of(name)) for mirror in desired.mirrors)
-    return any(original is not None and mirror.pattern_for(original) is not None for mirror, original in originals)
+    return next((mirror for mirror, each in originals if each is not None and mirror.pattern_for(each)), None)
+
+
+def with_classes(desired: Desired, observed: Cluster) -> Desired:
+    """Return the desired state in which each topic that a mirror could have made is declared as the mirror's class is.
+
+    For what must work without the source: what follows from that is left out.
+    """
+    others = (name for name in observed.topics if name not in desired.topics and not is_ignored(desired, name))
+    found = {name: mirror for name in others if (mirror := _maker_of(desired, name)) is not None}
+    made = {name: replace(mirror.like, name=name) for name, mirror in found.items()}
+    return replace(desired, topics=dict(sorted({**desired.topics, **made}.items())))
 
 
 def with_copies(

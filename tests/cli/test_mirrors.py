@@ -93,6 +93,22 @@ def test_what_mirror_maker_keeps_for_itself_is_nobodys_to_delete_in_either_clust
         assert reconciler("show", "plan.json", "--prove").code == 0
 
 
+def test_a_rollback_knows_the_rules_of_copies_without_the_source(reconciler: Program) -> None:
+    us()
+    spread = document("TopicClass", "standard", "{replicationFactor: 2, placement: {racks: {spread: strict}}}")
+    folder = write("eu", [topic("us.orders", 3, EIGHT)], spread, FROM_US)
+    observed = snapshot("eu", [topic("us.orders", 3, EIGHT)])
+    observed["brokers"] = [{"id": number, "rack": "b" if number == 3 else "a"} for number in (1, 2, 3)]
+    (folder / "state.json").write_text(json.dumps(observed), "utf-8")
+    assert reconciler("plan", "--cluster", "eu", "--out", "plan.json").code == 0
+    assert reconciler("apply", "plan.json", "--yes").code == 0
+    (ROOT / "us" / "state.json").unlink()
+    back = reconciler("cancel", "plan.json", "--rollback", "--yes")
+    assert back.code == 0, back
+    assert "1 partitions go back to where they break racks.spread strict (us.orders-0)" in back.out
+    assert state("eu")["us.orders"]["partitions"][0]["replicas"] == [1, 2]
+
+
 GROWS = document("Topic", "orders", "{partitions: 6}")
 WHY = "so that records keep their partition in both"
 
