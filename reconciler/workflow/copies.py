@@ -3,8 +3,8 @@
 Files are read as far as they can be understood; a source that cannot be read is a finding, and hides no other.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from reconciler.admin.port import LATEST, Admin, ProgressHook
@@ -27,7 +27,7 @@ from reconciler.diff.mirrors import copies, source_topics
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
 from reconciler.model.diagnosis import Finding
-from reconciler.model.problem import ClusterUnavailable, InvalidInput, MissingRight, Problem, Severity
+from reconciler.model.problem import ClusterUnavailable, InvalidInput, MissingRight, Problem, Severity, first_line
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted, in_brackets
 from reconciler.workflow.against import OFFSET_SYNCS, records_of
@@ -92,9 +92,11 @@ def _look_at_source(target: _Target, name: str, seen: CopiesSeen, progress: Prog
 
     def ask(source: Admin, there: Cluster) -> None:
         parts = parts_of(_pairs(target, name, there), there, target.here)
-        newest.update(source.newest_records({each.topic for each in parts}))
-        if target.admin is not None:
-            again.extend(_made_again(target.admin, target.desired.cluster.name, source, name, parts))
+        with _noted(f"how new records of {name} are", seen):
+            newest.update(source.newest_records({each.topic for each in parts}))
+        with _noted(f"whether topics of {name} were made again", seen):
+            if target.admin is not None:
+                again.extend(_made_again(target.admin, target.desired.cluster.name, source, name, parts))
 
     there = read_source(target.inputs, target.desired, name, progress, ask)
     pairs = _pairs(target, name, there)
@@ -145,22 +147,29 @@ def _standing_still(
         if parts:
             seen.unexamined.append(f"whether copies of topics of {name} stand still: nobody tells how new records are")
         return ()
-    try:
+    with _noted(f"whether copies of topics of {name} stand still", seen):
         here, ends = target.admin.newest_records(copied), target.admin.log_offsets(copied, LATEST)
-        now = int(target.admin.clock.now().timestamp() * 1000)
-        found = behind(parts, there, here, ends, now)
+        found = behind(parts, there, here, ends, int(target.admin.clock.now().timestamp() * 1000))
+        unknown = not_told(parts, there, here, ends)
+        if unknown:
+            what = f"whether {counted(unknown, 'partition')} of copies of topics of {name} stand still"
+            seen.unexamined.append(f"{what}: they hold no records now, or nobody tells how new these are")
         if found:
             target.admin.clock.sleep(PAUSE_SECONDS)
             later = target.admin.log_offsets([each.parts.copy for each in found], LATEST)
-            found = [each for each in found if later.get(each.parts.copy) == ends.get(each.parts.copy)]
-    except (MissingRight, ClusterUnavailable) as error:
-        seen.unexamined.append(f"whether copies of topics of {name} stand still: {error}")
-        return ()
-    unknown = not_told(parts, there, here, ends)
-    if unknown:
-        what = f"whether {counted(unknown, 'partition')} of copies of topics of {name} stand still"
-        seen.unexamined.append(f"{what}: they hold no records now, or nobody tells how new these are")
-    return found
+            return [each for each in found if later.get(each.parts.copy) == ends.get(each.parts.copy)]
+    return ()
+
+
+@contextmanager
+def _noted(what: str, seen: CopiesSeen) -> Iterator[None]:
+    """Keep why something could not be looked at, and go on."""
+    try:
+        yield
+    except MissingRight:
+        seen.unexamined.append(f"{what}: a right is missing")
+    except ClusterUnavailable as error:
+        seen.unexamined.append(f"{what}: {first_line(error)}")
 
 
 def _told(problem: Problem) -> Finding:
