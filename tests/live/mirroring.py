@@ -29,11 +29,13 @@ class TwoClusters:
     folder: Path
     us: KafkaCluster
     eu: KafkaCluster
+    replication_factor: int = 3
     _read: dict[tuple[str, str], dict[int, dict[int, bytes]]] = field(default_factory=dict)
 
     def write(self, topics: Mapping[str, int], retention: str) -> None:
         """Declare these topics of `us`, by their partitions, and that `eu` copies them."""
-        standard = HEAD.format("TopicClass", "standard", "{replicationFactor: 3, config: {segment.bytes: 64MiB}}")
+        spec = f"{{replicationFactor: {self.replication_factor}, config: {{segment.bytes: 64MiB}}}}"
+        standard = HEAD.format("TopicClass", "standard", spec)
         declared = (
             HEAD.format(
                 "Topic", name, f"{{partitions: {count}, config: {{retention.ms: {retention}}}, class: standard}}"

@@ -16,7 +16,7 @@ from helpers.figures import Tell
 from helpers.waiting import ATTEMPT, HANG, wait_for
 from live.mirroring import TwoClusters
 
-pytestmark = [pytest.mark.brokers, pytest.mark.deep]
+pytestmark = pytest.mark.brokers
 
 OLD, NEW = "3.9.1", "4.3.0"
 EVENTS, ITEMS = "orders.events", "orders.items"
@@ -49,6 +49,24 @@ def two(clusters: tuple[KafkaCluster, KafkaCluster], tmp_path: Path) -> Iterator
             answer.result(HANG)
 
 
+def test_what_mirror_maker_copies_is_told_as_it_is_counted(tmp_path: Path, kafka_version: str) -> None:
+    with ExitStack() as stack:
+        us, eu = (stack.enter_context(KafkaCluster(version=kafka_version, broker_ids=(1,))) for _ in range(2))
+        two = TwoClusters(tmp_path, us, eu, replication_factor=1)
+        two.write({EVENTS: 3}, "7d")
+        two.apply_both()
+        _write_before(two)
+        two.commit(us, "middle", EVENTS, {0: 150, 1: 70, 2: BEFORE})
+        with MirrorMaker(us, eu, ("us", "eu"), topics="orders\\..*") as maker:
+            _wait_until_all_is_copied(two, maker)
+            _wait_for_starts(two, maker, "middle")
+            told = two.told("diff", "--cluster", "eu", "--against", "us")
+            assert maker.made == []
+        _check_lags(two, told, is_quiet=True)
+        _check_groups(two, told)
+
+
+@pytest.mark.deep
 @pytest.mark.parametrize("is_synced", [True, False], ids=["offsets synced", "checkpoints"])
 def test_topics_are_declared_copied_and_grown_and_a_consumer_moves_over_without_a_loss(
     is_synced: bool,  # noqa: FBT001 - a row of the table
@@ -80,9 +98,9 @@ def test_topics_are_declared_copied_and_grown_and_a_consumer_moves_over_without_
         _wait_for_starts(two, maker)
         after = two.told("diff", "--cluster", "eu", "--against", "us")
         assert maker.made == []
-        assert two.told("plan", "--cluster", "us,eu")["plans"][0]["topicChanges"] == []
+        assert [plan["topicChanges"] for plan in two.told("plan", "--cluster", "us,eu")["plans"]] == [[], []]
         assert _of_copies(two) == {}
-    lags = _check_lags(two, under_traffic), _check_lags(two, after)
+    lags = _check_lags(two, under_traffic), _check_lags(two, after, is_quiet=True)
     moved = _check_groups(two, under_traffic), _check_groups(two, after)
     if is_synced:
         _move(two, after)
@@ -93,6 +111,7 @@ def test_topics_are_declared_copied_and_grown_and_a_consumer_moves_over_without_
     )
 
 
+@pytest.mark.deep
 def test_doctor_tells_of_copies_that_stand_still_and_of_topics_made_again(two: TwoClusters) -> None:
     two.write({EVENTS: 3}, "7d")
     two.apply_both()
@@ -164,22 +183,23 @@ def _wait_until_all_is_copied(two: TwoClusters, maker: MirrorMaker) -> None:
     wait_for(is_so, "all records to be copied", pause=0.5, meanwhile=maker.raise_if_ended)
 
 
-def _wait_for_starts(two: TwoClusters, maker: MirrorMaker) -> None:
+def _wait_for_starts(two: TwoClusters, maker: MirrorMaker, *names: str) -> None:
     """Wait until it is told of each group where it goes on: MirrorMaker 2 writes that down a while later."""
 
     def is_told() -> bool:
         groups = two.told("diff", "--cluster", "eu", "--against", "us")["groups"]
         rows = {group["groupId"]: group["partitions"] for group in groups}
-        return all(row["start"] is not None for name in GROUPS for row in rows[name])
+        return all(row["start"] is not None for name in names or GROUPS for row in rows[name])
 
     wait_for(is_told, "a start of each group", pause=0.5, meanwhile=maker.raise_if_ended)
 
 
-def _check_lags(two: TwoClusters, told: Any) -> str:  # noqa: ANN401 - a document
-    """Assert that each lag is what the records say; return the sums."""
+def _check_lags(two: TwoClusters, told: Any, *, is_quiet: bool = False) -> str:  # noqa: ANN401 - a document
+    """Assert that ends and lags are what the records say; return the sums. `is_quiet`: nobody has written since."""
     here, there = two.held(two.us, EVENTS), two.held(two.eu, COPY)
     (topic,) = [each for each in told["topics"] if each["topic"] == EVENTS]
-    assert (topic["partitions"], topic["copyPartitions"], topic["differs"]) == (5, 5, False)
+    assert (topic["partitions"], topic["copyPartitions"], topic["differs"]) == (len(here), len(there), False)
+    assert [row["partition"] for row in topic["offsets"]] == sorted(here)
     sums = [0, 0, 0]
     for row in topic["offsets"]:
         number = row["partition"]
@@ -189,6 +209,9 @@ def _check_lags(two: TwoClusters, told: Any) -> str:  # noqa: ANN401 - a documen
         copied = {value for offset, value in there[number].items() if offset < row["copyEnd"]}
         lacking = len(written - copied)
         assert lacking <= row["lagAtMost"]
+        if is_quiet:
+            assert (row["end"], row["copyEnd"]) == (max(here[number]) + 1, max(there[number]) + 1)
+            assert (lacking, row["lag"]) in {(0, 0), (0, None)}
         assert row["lag"] is None or lacking <= row["lag"] <= row["lagAtMost"]
         sums = [sums[0] + (row["lag"] or 0), sums[1] + row["lagAtMost"], sums[2] + lacking]
     return f"{sums[0]} (at most {sums[1]}), {sums[2]}"
