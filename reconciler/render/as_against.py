@@ -115,9 +115,12 @@ def _amount(value: int | None) -> str:
 
 def _total(partitions: Iterable[ComparedPartition]) -> str:
     """Return what a copy lacks over all partitions; where one is not known, the sum would be too small."""
-    amounts = [each.lag_at_most if each.lag is None else each.lag for each in partitions]
+    found = list(partitions)
+    amounts = [each.lag_at_most if each.lag is None else each.lag for each in found]
     known = [amount for amount in amounts if amount is not None]
-    return number(sum(known)) if known and len(known) == len(amounts) else NONE
+    if not known or len(known) < len(amounts):
+        return NONE
+    return f"at most {number(sum(known))}" if any(each.lag is None for each in found) else number(sum(known))
 
 
 def _configs(found: Sequence[tuple[ComparedTopic, ComparedConfig]]) -> Table:
