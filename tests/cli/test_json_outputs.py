@@ -46,6 +46,12 @@ CASES: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("groups-advise", ("groups", "advise", *ADVISE[2:]), 0),
     ("groups-reset-offsets", (*RESET,), 3),
     ("groups-delete", ("groups", "delete", "billing"), 3),
+    ("topics-list", ("topics", "list"), 0),
+    ("topics-list", ("topics", "list", "--since", "before.json"), 0),
+    ("topics-describe", ("topics", "describe"), 0),
+    ("topics-key", ("topics", "key", "clicks", "k"), 0),
+    ("topics-key", ("topics", "key", "clicks", "k", "--partitions", "18"), 0),
+    ("topics-key", ("topics", "key", "no", "k"), 1),
     ("doctor", ("doctor",), 0),
     ("collect", ("collect", "--out", "samples"), 0),
     ("run", ("cancel", "plan.json"), 0),
@@ -72,6 +78,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("demo")
     check("init", run("init", "--demo", "-o", "json", cwd=made).out)
     run("plan", "--out", "plan.json", cwd=made)
+    snapshot = json.loads((made / "desired-state" / "demo" / "snapshot.json").read_text())
+    (made / "before.json").write_text(json.dumps(snapshot | {"observedAt": "2026-10-01T00:00:00Z"}))
     return made
 
 
