@@ -152,7 +152,7 @@ def _matching(observed: Cluster, patterns: Sequence[str]) -> list[str]:
 
 def _warnings(observed: Cluster, unread: str | None) -> Iterator[Problem]:
     if unread is not None:
-        yield warning(DECLARED_UNKNOWN, f"who declares which topic is not known: {unread}")
+        yield warning(DECLARED_UNKNOWN, f"who declares and owns topics is not known; not read: {unread}")
     groups = untold_readers(observed)
     if groups:
         yield warning(
