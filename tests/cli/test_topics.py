@@ -216,7 +216,7 @@ def test_a_key_has_a_partition_now_and_after_growth(reconciler: Program, state: 
     missing = reconciler("topics", "key", "order", "k", state)
     assert (missing.code, "did you mean orders? (KR206)" in missing.err) == (1, True)
     of_all = reconciler("topics", "key", "orders", "k", "--cluster", "*")
-    assert of_all.out == "prod: orders has 2 partitions: key k goes to partition 1.\n"
+    assert of_all.out == "prod: orders has 2 partitions: key k goes to partition 0.\n"
 
 
 def test_groups_of_a_topic_are_its_readers_with_their_lag_there(reconciler: Program, state: str) -> None:
