@@ -3,8 +3,8 @@
 Files of topics are read only to tell who declares what, so nothing that is wrong in them stops these verbs.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
@@ -14,7 +14,7 @@ from reconciler.diff.topic_facts import not_earlier, topic_facts, untold_readers
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.keys import KeyGrowth, hashes_moved, partition_of
-from reconciler.model.problem import InvalidInput, Problem, ReportedProblem, warning
+from reconciler.model.problem import InvalidInput, Location, Problem, ReportedProblem, warning
 from reconciler.model.topic_report import (
     DescribedTopic,
     DescriptionOfCluster,
@@ -25,6 +25,7 @@ from reconciler.model.topic_report import (
 )
 from reconciler.model.words import named_some
 from reconciler.render.escape import MASK, config_value
+from reconciler.render.facts import place
 from reconciler.workflow.inputs import Inputs, name_meant
 from reconciler.workflow.sources import client_cautions, cluster_admin, declared_as_far
 
@@ -35,14 +36,14 @@ NO_SUCH_TOPIC, DECLARED_UNKNOWN, READERS_UNTOLD = "KR206", "KR207", "KR208"
 class TopicsSeen:
     """The topics of one cluster that were asked for. `name` is None where it is not declared.
 
-    `unmatched`: the patterns that match none of its topics. `of_client`: what the client properties leave open; who
-    connected has told it already.
+    `unmatched`: the patterns that match none of its topics, and where such a topic is declared. `of_client`: what the
+    client properties leave open; who connected has told it already.
     """
 
     name: str | None
     observed: Cluster
     topics: tuple[TopicFacts, ...]
-    unmatched: tuple[str, ...] = ()
+    unmatched: Mapping[str, Location | None] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
     of_client: tuple[Problem, ...] = ()
 
@@ -97,24 +98,30 @@ def topics_seen(
     facts = topic_facts(observed, names, desired if unread is None else None, earlier)
     if settings is not None:
         facts = tuple(replace(one, configs=settings.get(one.name, one.configs)) for one in facts)
-    unmatched = tuple(one for one in dict.fromkeys(patterns) if not any(fnmatchcase(name, one) for name in names))
+    unmatched = (one for one in patterns if not any(fnmatchcase(name, one) for name in names))
     return TopicsSeen(
         desired.cluster.name if desired is not None else None,
         observed,
         tuple(map(_without_secrets, facts)),
-        unmatched,
+        {one: _planned_at(desired, one) for one in unmatched},
         tuple(_warnings(observed, unread)),
         client_cautions(inputs, desired),
     )
 
 
-def no_such_topics(unmatched: Collection[str], seen: Collection[Cluster]) -> InvalidInput:
-    """Return the error that names each pattern that no cluster has a topic for, with the nearest name there is."""
+def no_such_topics(
+    unmatched: Mapping[str, Location | None], seen: Iterable[Cluster], *, root: str = ""
+) -> InvalidInput:
+    """Return the error that names each pattern that no cluster has a topic for, with the nearest name there is.
+
+    `unmatched`: each with the place where such a topic is declared, if one is: it is yet to be made.
+    """
     known = sorted({name for observed in seen for name in observed.topics})
     problems = []
-    for pattern in unmatched:
+    for pattern, at in unmatched.items():
         near = get_close_matches(pattern, known, n=1)
         hint = f"did you mean {near[0]}?" if near else "`topics list` shows those that there are"
+        hint = hint if at is None else f"it is declared at {place(at, root)}, and a plan makes it"
         problems.append(Problem(NO_SUCH_TOPIC, f"there is no topic {pattern}, or this user may not see it: {hint}"))
     return InvalidInput(problems)
 
@@ -131,7 +138,7 @@ def partition_of_key(inputs: Inputs, topic: str, key: bytes, partitions: int | N
             observed = Cluster(admin.cluster_id(), topics=admin.topics([topic]))
     found = observed.topics.get(topic)
     if found is None:
-        raise no_such_topics([topic], [observed])
+        raise no_such_topics({topic: _planned_at(desired, topic)}, [observed], root=inputs.root)
     count = len(found.partitions)
     after = None
     if partitions is not None:
@@ -144,6 +151,12 @@ def _cluster_and_declared(inputs: Inputs) -> tuple[Desired | None, str | None]:
     """Return what is declared of the cluster that is meant, None where the files of none are; and what is unread."""
     name = name_meant(inputs)
     return declared_as_far(inputs, name) if name is not None else (None, None)
+
+
+def _planned_at(desired: Desired | None, name: str) -> Location | None:
+    """Return where a topic that is to exist is declared by its name; None where none is."""
+    document = desired.topics.get(name) if desired is not None else None
+    return None if document is None or document.is_absent else document.where("")
 
 
 def _matching(observed: Cluster, patterns: Sequence[str]) -> list[str]:

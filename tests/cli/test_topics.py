@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers.program.call import Program, modules_loaded_by
@@ -28,7 +29,7 @@ PARTITIONS = [
     {"partition": 1, "leader": 2, "replicas": [2, 1], "isr": [2, 1], "sizes": [1024, 1024], "endOffset": 40},
 ]
 BARE = {"partition": 0, "leader": 1, "replicas": [1], "isr": [1]}
-STATE = {
+STATE: dict[str, Any] = {
     "formatVersion": "1.0",
     "clusterId": "c1",
     "observedAt": "2026-11-21T00:00:00Z",
@@ -146,6 +147,17 @@ def test_a_topic_that_is_not_there_is_an_error_beside_those_that_are(reconciler:
     ended = reconciler("topics", "describe", state, "orders", "click")
     assert (ended.code, ended.out.startswith("Topic: orders\t")) == (1, True)
     assert ended.err == "error: there is no topic click, or this user may not see it: did you mean clicks? (KR206)\n"
+
+
+def test_of_a_topic_that_is_yet_to_be_made_it_is_told_where_it_is_declared(reconciler: Program) -> None:
+    declare(topics=STATE["topics"][:1])
+    for verb in (("list", "orders"), ("describe", "orders"), ("key", "orders", "k")):
+        ended = reconciler("topics", *verb)
+        assert ended.code == 1
+        assert ended.err == (
+            "error: there is no topic orders, or this user may not see it: "
+            "it is declared at desired-state/prod/cluster.yaml:6, and a plan makes it (KR206)\n"
+        )
 
 
 @pytest.mark.parametrize("verb", ["list", "describe"])

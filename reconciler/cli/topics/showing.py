@@ -63,7 +63,8 @@ def show_topics(
     )
     asked.tell(problems((one for each in seen for one in each.warnings), root=asked.inputs.root))
     code = tell_failed(asked, found.failed)
-    missing = [one for one in dict.fromkeys(patterns) if all(one in each.unmatched for each in seen)]
+    unmatched = {one: at for each in seen for one, at in each.unmatched.items()}
+    missing = {one: at for one, at in unmatched.items() if all(one in each.unmatched for each in seen)}
     if missing and not found.failed:
-        raise no_such_topics(missing, [each.observed for each in seen])
+        raise no_such_topics(missing, [each.observed for each in seen], root=asked.inputs.root)
     return code or Exit.DONE

@@ -155,7 +155,7 @@ def _refuse_unknown_topic(inputs: Inputs, topic: str, observed: Cluster, *, is_r
         with groups_admin(inputs) as admin:
             if visible_topics(admin, [topic])[0]:
                 return
-    raise no_such_topics([topic], [observed])
+    raise no_such_topics({topic: None}, [observed])
 
 
 def _coordinators_after(plan: Plan, observed: Cluster) -> Mapping[str, int | None]:
