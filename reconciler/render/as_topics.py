@@ -147,7 +147,7 @@ def _size(count: int | None) -> str:
 
 def _growth(growth: Growth) -> str:
     in_bytes, in_records = _growth_cells(growth)
-    if in_records == "idle":
+    if growth.is_idle:
         return f"{in_bytes} a day, and idle since {growth.since} at least"
     return f"{in_bytes} and {in_records} records a day since {growth.since}"
 
@@ -157,8 +157,8 @@ def _growth_cells(growth: Growth | None) -> tuple[str, str]:
         return NONE, NONE
     change, records = growth.bytes_per_day, growth.records_per_day
     in_bytes = NONE if change is None else f"{'+' if change > 0 else ''}{size(change)}"
-    if growth.is_idle:
-        return in_bytes, "idle"
+    if records == 0:
+        return in_bytes, "idle" if growth.is_idle else "under 1"
     return in_bytes, NONE if records is None else number(records)
 
 
