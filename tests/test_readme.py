@@ -164,6 +164,7 @@ ELSEWHERE = {
     ("collect",): "takes a day; tests/cli/test_collect.py",
     ("loads",): "starts Spark; tests/cli/test_loads.py",
     ("plan", "--cluster", "prod-eu", "--loads"): "needs their result; tests/cli/test_plan_loads.py",
+    ("topics", "list", "--cluster", "demo", "--since"): "needs an earlier snapshot; tests/cli/test_topics.py",
     ("groups", "reset-offsets"): "needs a group that nobody reads with; tests/groups/cli/test_groups.py",
     (
         "apply",

@@ -16,7 +16,7 @@ from reconciler.render.escape import code_span, config_value, sentence
 from reconciler.render.report import Report, Section, Table
 
 NONE = "-"  # in place of what is not known, or not there; never zero
-MOST_ROWS = 50
+MOST_ROWS, MOST_GROUPS = 50, 20
 _GROUNDS = {
     Ground.COMMITTED: "commit on the target",
     Ground.CHECKPOINT: "checkpoint",
@@ -64,7 +64,10 @@ def _sections(found: Comparison) -> Iterator[Section]:
     elif not found.groups:
         yield Section(f"No group of {found.source.cluster} has committed offsets of these topics.")
     else:
-        yield from (_group(group, found) for group in found.groups)
+        ordered = sorted(found.groups, key=lambda group: not any(each.missed for each in group.partitions))
+        yield from (_group(group, found) for group in ordered[:MOST_GROUPS])
+        if len(ordered) > MOST_GROUPS:
+            yield Section(f"… and {counted(len(ordered) - MOST_GROUPS, 'more group')}; -o json has all")
 
 
 def _cut(rows: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:

@@ -1,13 +1,16 @@
 """`loads` and `balance` on a Spark Connect server, which runs as a program of its own."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from balance.any_spark import make_lake
 from balance.spark_cluster import connect_server
-from helpers.program.call import run_program
+from helpers.program.call import ROOT, run_program
+from helpers.waiting import HANG
 
 pytest.importorskip("grpc", reason="the packages of Spark Connect are not installed: pip install 'pyspark[connect]'")
 pytestmark = pytest.mark.spark
@@ -43,6 +46,25 @@ def test_loads_and_balance_run_there_and_a_file_that_the_server_does_not_see_is_
         "error: /proc/self/cwd/even/part-0.parquet: the Spark Connect server does not see it: "
     )
     assert unseen.err.count("\n") == 1
+
+
+# The client's protobuf reads no message nested deeper than 100, which some fifty steps are.
+SETTLES_MANY_STEPS = """
+import sys
+from functools import reduce
+from reconciler.balance.spark.connect import connected, lent
+from reconciler.balance.spark.spellings import settled
+
+with connected(sys.argv[1]) as whole, lent(whole) as spark:
+    found = settled(reduce(lambda table, step: table.where(f"id <> {step}"), range(80), spark.range(100)))
+    print(found.where("id > 90").count(), *(table.name for table in spark.catalog.listTables()))
+"""
+
+
+def test_a_table_of_many_steps_is_settled_there_and_leaves_no_name(server: str) -> None:
+    command = [sys.executable, "-c", SETTLES_MANY_STEPS, server]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG, check=False)
+    assert (done.stdout, done.returncode) == ("9\n", 0), done.stderr[-3000:]
 
 
 def test_a_server_that_does_not_answer_is_told_in_one_sentence_without_what_follows_its_port(lake: Path) -> None:

@@ -48,7 +48,8 @@ def connected(url: str) -> Iterator["SparkSession"]:
     with _environment({_MODE: "1", REMOTE: url}):
         session = _session_on(url)
         try:
-            yield session
+            with _active(session):
+                yield session
         except Exception:
             raise
         except BaseException:
@@ -76,9 +77,12 @@ def lent(session: "SparkSession") -> Iterator["SparkSession"]:
     """
     copy: Any = getattr(session, "cloneSession", None)
     if copy is not None:
+        # A server knows of a session only what was asked of it before, and copies none that it never heard of.
+        session.conf.get("spark.sql.session.timeZone")
         own = copy()
         try:
-            yield own
+            with _active(own):
+                yield own
         finally:
             _within(_END_SECONDS, own.stop)
         return
@@ -124,6 +128,20 @@ def _put(values: Mapping[str, str | None]) -> None:
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+
+
+@contextmanager
+def _active(session: "SparkSession") -> Iterator[None]:
+    """Make it the active session of this thread: the client takes a settled table for one of that session."""
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    held: Any = ConnectSession._active_session  # noqa: SLF001 - as its own `_set_default_and_active_session`
+    before = getattr(held, "session", None)
+    held.session = session
+    try:
+        yield
+    finally:
+        held.session = before
 
 
 def _session_on(url: str) -> "SparkSession":

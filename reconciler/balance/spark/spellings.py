@@ -8,7 +8,7 @@ Of these the jobs use only the right side:
     reduce(DataFrame.unionByName, tables)    united(tables)                   Connect has classes of its own in 3.5
     reduce(Column.__and__, conditions)       all_of(...), any_of(...)         the same
     Column.bitwiseOR(one, other)             one.bitwiseOR(other)             the same
-    table.localCheckpoint()                  settled(table)                   Connect's 3.5 has none, 4.3 no deep plan
+    table.localCheckpoint()                  settled(table)                   Connect's 3.5 has none, 4.x no deep plan
     F.array_position("names", a column)      F.call_function("array_position", ...)    3.5 takes a value
     one[a column]                            F.try_element_at(one, a column)  Connect's 3.5 takes a value
     sparkContext, _jdf, _jvm, RDDs           nothing                          Connect has none
@@ -17,6 +17,7 @@ Of these the jobs use only the right side:
 from collections.abc import Iterable
 from functools import reduce
 from typing import Any
+from uuid import uuid4
 
 import pyspark
 from pyspark import StorageLevel
@@ -70,12 +71,21 @@ def united(tables: Iterable[DataFrame]) -> DataFrame:
 
 
 def settled(table: DataFrame) -> DataFrame:
-    """Compute the rows of the table once, and return them; they stay while it is held, and until `unpersist`.
+    """Compute the rows of the table now, once, and return them; they stay while it is held, and until `unpersist`.
 
-    What follows is planned without all that they came from, which Spark looks through again at every join. Not so on
-    Spark Connect: its client makes no checkpoint of a plan of more than about fifty steps, so rows are only kept.
+    What follows is planned without all that they came from, which Spark looks through again at every join.
     """
-    return table.persist(StorageLevel.DISK_ONLY) if is_connected() else table.localCheckpoint()
+    if not is_connected():
+        return table.localCheckpoint()
+    # The client checkpoints few steps only, as protobuf reads no message nested deeper than 100: so those of a view.
+    name, session = f"settled_{uuid4().hex}", table.sparkSession
+    table.createOrReplaceTempView(name)
+    try:
+        return session.table(name).localCheckpoint()
+    except NotImplementedError:
+        return table.persist(StorageLevel.DISK_ONLY)
+    finally:
+        session.catalog.dropTempView(name)
 
 
 def all_of(first: Column, *others: Column) -> Column:
