@@ -159,10 +159,12 @@ ELSEWHERE = {
     ("import",): "asks kafka-1, or reads another tool's files; tests/live/test_import.py, tests/cli/test_import.py",
     ("plan", "--cluster", "prod-us,prod-eu"): "needs both clusters; tests/cli/test_mirrors.py",
     ("plan", "--cluster", "prod-eu", "--source-state"): "needs both clusters; tests/cli/test_mirrors.py",
+    ("diff", "--cluster", "prod-eu", "--against"): "needs both clusters; tests/cli/test_against.py",
     ("snapshot", "--cluster", "prod-us"): "needs both clusters; tests/cli/test_mirrors.py",
     ("collect",): "takes a day; tests/cli/test_collect.py",
     ("loads",): "starts Spark; tests/cli/test_loads.py",
     ("plan", "--cluster", "prod-eu", "--loads"): "needs their result; tests/cli/test_plan_loads.py",
+    ("topics", "list", "--cluster", "demo", "--since"): "needs an earlier snapshot; tests/cli/test_topics.py",
     ("groups", "reset-offsets"): "needs a group that nobody reads with; tests/groups/cli/test_groups.py",
     (
         "apply",

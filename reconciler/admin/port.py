@@ -201,6 +201,12 @@ class Admin(Protocol):
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         """Return the dynamic overrides of these topics; one that does not exist is left out."""
 
+    def topic_settings(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        """Return the configs of these topics that are not Kafka's defaults: overrides, and what brokers set for all.
+
+        So does `kafka-topics --describe` show them. One that does not exist is left out.
+        """
+
     def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
         """Return the dynamic overrides of these brokers, live ones only."""
 

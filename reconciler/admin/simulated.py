@@ -186,6 +186,9 @@ class SimulatedAdmin:
         self._before("topic_configs")
         return {name: dict(self.cluster.topics[name].configs) for name in sorted(names) if name in self.cluster.topics}
 
+    def topic_settings(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        return self.topic_configs(names)  # whose sources a snapshot does not tell of what brokers set
+
     def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
         self._before("broker_configs")
         alive = (broker_id for broker_id in sorted(broker_ids) if self.cluster.is_alive(broker_id))

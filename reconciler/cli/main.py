@@ -43,6 +43,9 @@ VERBS: Mapping[str, Verb] = {
         "reconciler.cli.doctor",
         "Show what is wrong with a cluster, and what to do next; take off throttles left behind.",
     ),
+    "topics": Verb(
+        "reconciler.cli.topics.topics", "Topics: as Kafka shows them, who declares, owns and reads them, how large."
+    ),
     "collect": Verb(
         "reconciler.balance.cli.collect",
         "Sample a live cluster into Parquet: sizes, leaders, end offsets.",

@@ -16,7 +16,7 @@ from reconciler.files.json_text import collector_paused
 from reconciler.model.gates import COVERAGE, LEAST_COVERAGE, Gate
 from reconciler.model.loads import Statistic
 from reconciler.model.problem import Problem
-from reconciler.workflow.inputs import Inputs, clusters_named
+from reconciler.workflow.inputs import Inputs
 
 if TYPE_CHECKING:
     from reconciler.model.budget import Budget
@@ -156,7 +156,7 @@ def _several(asked: Asked, only: tuple[str, ...], out: str | None, *, is_of_one:
         with reading("planning") as progress:
             return make_plan(inputs, only=only, progress=progress, open_judge=open_judge, growth=growth_warnings)
 
-    return show_several(asked, clusters_named(asked.inputs), make, partial(_exit_of, is_detailed=is_detailed), out=out)
+    return show_several(asked, make, partial(_exit_of, is_detailed=is_detailed), out=out)
 
 
 def _tell_warning(problem: Problem) -> None:

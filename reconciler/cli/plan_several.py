@@ -1,11 +1,12 @@
 """Runs `plan` for several clusters: shows and saves their plans in the order in which they are safe to apply."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reconciler.command.exits import Exit, exit_of, tell_error
+from reconciler.command.exits import Exit
 from reconciler.command.options import Asked
+from reconciler.command.several import of_each, tell_failed
 from reconciler.command.terminal import tell
 from reconciler.workflow.inputs import Inputs
 
@@ -13,27 +14,23 @@ if TYPE_CHECKING:
     from reconciler.workflow.plan import Planned
     from reconciler.workflow.plan_several import Several
 
-_WORST_LAST = (Exit.DONE, Exit.CHANGES, Exit.REFUSED, Exit.ERROR, Exit.USAGE)
-
 
 def show_several(
     asked: Asked,
-    names: Sequence[str],
     make: Callable[[Inputs], "Planned"],
     exit_code: Callable[["Planned"], Exit],
     *,
     out: str | None,
 ) -> int:
     """Show the plan of each cluster, save it as `OUT/NAME.json`, and return the worst exit code."""
-    from dataclasses import replace
-
     from reconciler.files.plan_file import write_plan
     from reconciler.render import as_json
     from reconciler.render.as_text import problems
-    from reconciler.workflow.plan_several import plan_several
+    from reconciler.workflow.plan_several import in_order
 
     inputs = asked.inputs
-    several = plan_several(inputs, names, lambda name: make(replace(inputs, cluster=name)))
+    found = of_each(asked, make)
+    several = in_order(inputs, found.made, found.failed)
     for name, made in several.planned.items() if out is not None else ():
         write_plan(made.plan, Path(str(out)) / f"{name}.json")
     asked.write(
@@ -45,10 +42,7 @@ def show_several(
     if out is not None and several.planned:
         saved = ", ".join(str(Path(out) / f"{name}.json") for name in several.planned)
         tell(f"Saved to {saved}. Nothing has been changed.")
-    for error in several.failed.values():
-        tell_error(error, exit_of(error), is_json=asked.is_json, root=inputs.root)
-    codes = [*map(exit_code, several.planned.values()), *map(exit_of, several.failed.values())]
-    return max(codes, key=_WORST_LAST.index, default=Exit.DONE)
+    return tell_failed(asked, several.failed, map(exit_code, several.planned.values()))
 
 
 def _text(several: "Several", root: str) -> str:

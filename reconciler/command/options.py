@@ -16,7 +16,8 @@ from reconciler.workflow.inputs import DEFAULT_ROOT, Inputs, cluster_names
 Command = TypeVar("Command", bound=Callable[..., object])
 
 TEXT, JSON, MARKDOWN, HTML, KAFKA_JSON, SARIF = "text", "json", "markdown", "html", "kafka-json", "sarif"
-OUTPUTS = (TEXT, JSON, MARKDOWN, HTML, KAFKA_JSON, SARIF)
+CSV = "csv"
+OUTPUTS = (TEXT, JSON, MARKDOWN, HTML, KAFKA_JSON, SARIF, CSV)
 COLORS = ("auto", "always", "never")
 FILES: Final = click.Path()
 FOLDERS: Final = click.Path(file_okay=False)

@@ -90,14 +90,22 @@ def defaults_taken(changes: Iterable[TopicChange], declared: Mapping[str, Desire
             yield warning("KR835", message, change.at)
 
 
-def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
+def other_cluster(desired: Desired, observed: Cluster) -> Problem | None:
+    """Return the error that this is not the cluster whose id is declared; None where it is, or none is declared."""
     wanted = desired.cluster.cluster_id
-    if wanted is not None and wanted != observed.cluster_id:
-        message = (
-            f"{desired.cluster.name} declares clusterId {wanted}, but the observed cluster is {observed.cluster_id}: "
-            "observe the right cluster, or correct clusterId"
-        )
-        yield Problem("KR231", message, desired.cluster.at)
+    if wanted in {None, observed.cluster_id}:
+        return None
+    message = (
+        f"{desired.cluster.name} declares clusterId {wanted}, but the observed cluster is {observed.cluster_id}: "
+        "observe the right cluster, or correct clusterId"
+    )
+    return Problem("KR231", message, desired.cluster.at)
+
+
+def _cluster_findings(desired: Desired, observed: Cluster) -> Iterator[Problem]:
+    other = other_cluster(desired, observed)
+    if other is not None:
+        yield other
     for broker in desired.cluster.brokers.values():
         is_registered = broker.id in observed.brokers
         if not is_registered and broker.state not in {BrokerState.ABSENT, BrokerState.DRAINING}:

@@ -170,7 +170,7 @@ class Alignment:
     def lag(self) -> int | None:
         """The same, if all that the copy has behind it was copied too; None where that cannot be."""
         behind = self.copy_end - self._copied[1]
-        if not behind:
+        if not behind or not self.lag_at_most:
             return self.lag_at_most
         return self.lag_at_most - behind if self.is_alone else None
 

@@ -16,7 +16,7 @@ from reconciler.render.escape import code_span, config_value, sentence
 from reconciler.render.report import Report, Section, Table
 
 NONE = "-"  # in place of what is not known, or not there; never zero
-MOST_ROWS = 50
+MOST_ROWS, MOST_GROUPS = 50, 20
 _GROUNDS = {
     Ground.COMMITTED: "commit on the target",
     Ground.CHECKPOINT: "checkpoint",
@@ -64,7 +64,10 @@ def _sections(found: Comparison) -> Iterator[Section]:
     elif not found.groups:
         yield Section(f"No group of {found.source.cluster} has committed offsets of these topics.")
     else:
-        yield from (_group(group, found) for group in found.groups)
+        ordered = sorted(found.groups, key=lambda group: not any(each.missed for each in group.partitions))
+        yield from (_group(group, found) for group in ordered[:MOST_GROUPS])
+        if len(ordered) > MOST_GROUPS:
+            yield Section(f"… and {counted(len(ordered) - MOST_GROUPS, 'more group')}; -o json has all")
 
 
 def _cut(rows: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
@@ -115,9 +118,12 @@ def _amount(value: int | None) -> str:
 
 def _total(partitions: Iterable[ComparedPartition]) -> str:
     """Return what a copy lacks over all partitions; where one is not known, the sum would be too small."""
-    amounts = [each.lag_at_most if each.lag is None else each.lag for each in partitions]
+    found = list(partitions)
+    amounts = [each.lag_at_most if each.lag is None else each.lag for each in found]
     known = [amount for amount in amounts if amount is not None]
-    return number(sum(known)) if known and len(known) == len(amounts) else NONE
+    if not known or len(known) < len(amounts):
+        return NONE
+    return f"at most {number(sum(known))}" if any(each.lag is None for each in found) else number(sum(known))
 
 
 def _configs(found: Sequence[tuple[ComparedTopic, ComparedConfig]]) -> Table:

@@ -18,7 +18,7 @@ from reconciler.model.run import RunResult
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Vitals
 from reconciler.workflow.copies import CopiesSeen, look_at_copies
-from reconciler.workflow.inputs import Inputs, cluster_name, cluster_names
+from reconciler.workflow.inputs import Inputs, name_meant
 from reconciler.workflow.runs import RunTraces, as_known, known_runs, restored_line, take_off
 from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import client_cautions, cluster_admin, declared_as_far, declared_cluster
@@ -124,15 +124,7 @@ def to_take_off(found: Diagnosis) -> tuple[str, ...]:
 
 def _plan_and_name(inputs: Inputs, plan_path: str | None) -> tuple[Plan | None, str | None]:
     plan = plan_named(inputs, plan_path) if plan_path else None
-    return plan, plan.cluster_name if plan is not None else _name(inputs)
-
-
-def _name(inputs: Inputs) -> str | None:
-    """Return the cluster that is named, or the only declared one; None where the caller brings a cluster, or a file."""
-    if inputs.cluster or not (inputs.is_client_given or inputs.state):
-        return cluster_name(inputs)
-    names = cluster_names(inputs.root)
-    return names[0] if len(names) == 1 and inputs.state else None
+    return plan, plan.cluster_name if plan is not None else name_meant(inputs)
 
 
 def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook | None = None) -> Vitals:

@@ -83,3 +83,11 @@ def cluster_name(inputs: Inputs) -> str:
     raise NotNamed(
         f"{inputs.root} holds no NAME/{CLUSTER_FILE}: name the right folder with -C, or begin with: reconciler init"
     )
+
+
+def name_meant(inputs: Inputs) -> str | None:
+    """Return the cluster that is named, or the only declared one; None where the caller brings a cluster, or a file."""
+    if inputs.cluster or not (inputs.is_client_given or inputs.state):
+        return cluster_name(inputs)
+    names = cluster_names(inputs.root)
+    return names[0] if len(names) == 1 and inputs.state else None

@@ -1,6 +1,6 @@
-"""Makes the plans of several clusters, each by itself, and tells in which order they are safe to apply."""
+"""Tells in which order the plans of several clusters are safe to apply."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.diff.mirror_growth import GrowsFirst, grow_first, order
@@ -36,14 +36,8 @@ class Several:
         )
 
 
-def plan_several(inputs: Inputs, names: Sequence[str], make: Callable[[str], Planned]) -> Several:
-    """Return a plan for each of these clusters; one that fails does not stop the others."""
-    made, failed = dict[str, Planned](), dict[str, ReconcilerError]()
-    for name in names:
-        try:
-            made[name] = make(name)
-        except ReconcilerError as error:
-            failed[name] = error
+def in_order(inputs: Inputs, made: Mapping[str, Planned], failed: Mapping[str, ReconcilerError]) -> Several:
+    """Return these plans, each made by itself, in an order in which they are safe to apply."""
     firsts = tuple(_firsts(inputs, {name: each.plan for name, each in made.items()}))
     ordered, broken = order(tuple(made), firsts)
     return Several({name: made[name] for name in ordered}, firsts, failed, tuple(_unkept(broken)))

@@ -235,6 +235,7 @@ class AdminContract:
         assert (first.partition, first.replicas, first.leader, set(first.isr)) == (0, (3, 1, 2), 3, {1, 2, 3})
         assert (second.partition, second.replicas, second.leader, set(second.isr)) == (1, (2, 5, 6), 2, {2, 5, 6})
         assert bench.admin.topic_configs([name]) == {name: {"retention.ms": "1000"}}
+        assert bench.admin.topic_settings([name])[name]["retention.ms"] == "1000"
 
     def test_each_topic_gets_its_own_answer(self, bench: Bench) -> None:
         there, lost, wrong, new = bench.topic((1,)), bench.new_name(), bench.new_name(), bench.new_name()

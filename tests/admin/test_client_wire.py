@@ -317,6 +317,18 @@ def test_a_sensitive_value_is_left_out() -> None:
     assert observe.topic_configs(brokers.wire(), ["t"]) == {"t": {"b": "1"}}
 
 
+def test_what_brokers_set_for_all_topics_is_told_beside_overrides_where_it_is_asked_for() -> None:
+    form = DescribeConfigsResponse.DescribeConfigsResult
+    sources = {"override": 1, "broker": 2, "brokers": 3, "static": 4, "default": 5}
+    configs = [
+        form.DescribeConfigsResourceResult(name=name, value="1", config_source=at) for name, at in sources.items()
+    ]
+    result = form(error_code=0, error_message=None, resource_type=2, resource_name="t", configs=configs)
+    brokers = Brokers(in_turn(DescribeConfigsResponse(results=[result])))
+    told = observe.topic_configs(brokers.wire(), ["t"], sources=observe.NOT_DEFAULT)
+    assert told == {"t": dict.fromkeys(("broker", "brokers", "override", "static"), "1")}
+
+
 # Writes
 
 

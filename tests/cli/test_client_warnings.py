@@ -32,7 +32,7 @@ spec: {partitions: 2}
 """
 VERBS = (
     ("snapshot",), ("diff",), ("plan", "--out", "plan.json"), ("doctor",), ("status",), ("groups", "list"),
-    ("apply", "plan.json", "--yes"), ("cancel", "plan.json", "--yes"),
+    ("topics", "list"),     ("apply", "plan.json", "--yes"), ("cancel", "plan.json", "--yes"),
 )  # fmt: skip
 
 

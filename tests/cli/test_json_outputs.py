@@ -46,6 +46,12 @@ CASES: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("groups-advise", ("groups", "advise", *ADVISE[2:]), 0),
     ("groups-reset-offsets", (*RESET,), 3),
     ("groups-delete", ("groups", "delete", "billing"), 3),
+    ("topics-list", ("topics", "list"), 0),
+    ("topics-list", ("topics", "list", "--since", "before.json"), 0),
+    ("topics-describe", ("topics", "describe"), 0),
+    ("topics-key", ("topics", "key", "clicks", "k"), 0),
+    ("topics-key", ("topics", "key", "clicks", "k", "--partitions", "18"), 0),
+    ("topics-key", ("topics", "key", "no", "k"), 1),
     ("doctor", ("doctor",), 0),
     ("collect", ("collect", "--out", "samples"), 0),
     ("run", ("cancel", "plan.json"), 0),
@@ -57,6 +63,8 @@ CASES: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("rollback", ("cancel", "--rollback", "plan.json", "--yes"), 0),
 )
 """Schema, command and exit code, in the order in which they are run on one folder."""
+GROUPS = {"groups", "topics"}
+"""What has verbs of its own."""
 ELSEWHERE = {
     "init": "writes the folder",
     "import": "tests/cli/test_import.py",
@@ -72,6 +80,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("demo")
     check("init", run("init", "--demo", "-o", "json", cwd=made).out)
     run("plan", "--out", "plan.json", cwd=made)
+    snapshot = json.loads((made / "desired-state" / "demo" / "snapshot.json").read_text())
+    (made / "before.json").write_text(json.dumps(snapshot | {"observedAt": "2026-10-01T00:00:00Z"}))
     return made
 
 
@@ -156,8 +166,8 @@ def test_no_other_form_passes_for_what_scenarios_come_to(wrong: object) -> None:
 
 
 def test_every_verb_with_json_is_checked_here_or_elsewhere() -> None:
-    known = {" ".join(arguments[:2] if arguments[0] == "groups" else arguments[:1]) for _, arguments, _ in CASES}
-    wanted = {" ".join(words) for words, command in verbs() if "json" in outputs_of(command)} - {"groups"}
+    known = {" ".join(arguments[:2] if arguments[0] in GROUPS else arguments[:1]) for _, arguments, _ in CASES}
+    wanted = {" ".join(words) for words, command in verbs() if "json" in outputs_of(command)} - GROUPS
     assert wanted == known | set(ELSEWHERE)
 
 

@@ -53,6 +53,7 @@ VERBS = (
     ("doctor", "--cluster", "c", "-o", "json", "-vv"),
     ("status", "--cluster", "c", "-vv"),
     ("groups", "list", "--cluster", "c", "-o", "json", "-vv"),
+    ("topics", "describe", "--cluster", "c", "-o", "json", "-vv"),
     ("apply", "plan.json", "--yes", "-vv"),
 )
 MADE_OF_PLANS = tuple(("show", "plan.json", "-o", form) for form in ("text", "json", "markdown", "html"))

@@ -156,6 +156,7 @@ def partition(written: MirrorMaker, source: tuple[int, int], copy: tuple[int, in
         (told(*FULL), (0, 105), (0, 110), None, 5),
         # Transactions of the copy were seen between two syncs.
         (told((0, 0), (9, 12)), (0, 20), (0, 15), None, 10),
+        (told((0, 0), (9, 12)), (0, 10), (0, 15), 0, 0),
         # An empty copy lacks what the topic holds, and no more.
         (told(), (40, 120), (0, 0), 80, 80),
         (told(), (120, 120), (0, 0), 0, 0),

@@ -25,6 +25,7 @@ from reconciler.model.plan import Plan, PlansReport, Verdict
 from reconciler.model.problem import Reported, ReportedError
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
 from reconciler.model.status import Status
+from reconciler.model.topic_report import KeyReport, TopicDescriptions, TopicList
 from reconciler.workflow.init import Written
 
 FOLDER = Path(__file__).resolve().parents[2] / "schemas"
@@ -79,6 +80,9 @@ FORMATS = {
     ),
     "groups-simulate": Format(Simulated, "GroupsSimulate", "What `reconciler groups simulate -o json` prints"),
     "groups-advise": Format(Advice, "GroupsAdvise", "What `reconciler groups advise -o json` prints"),
+    "topics-list": Format(TopicList, "TopicsList", "What `reconciler topics list -o json` prints"),
+    "topics-describe": Format(TopicDescriptions, "TopicsDescribe", "What `reconciler topics describe -o json` prints"),
+    "topics-key": Format(KeyReport, "TopicsKey", "What `reconciler topics key -o json` prints"),
     "import": Format(ImportReport, "Import", "What `reconciler import -o json` prints"),
     "throttle": Format(AskedThrottle, "Throttle", "What `reconciler throttle -o json` prints"),
 }

@@ -190,11 +190,27 @@ def test_no_name_of_a_group_or_its_members_does_anything_on_the_terminal(
     program, wrong = Program(capsys), []
     for what, name in PAYLOADS.items():
         (tmp_path / "s.json").write_text(json.dumps(with_group(name)), "utf-8")
-        for verb in ("list", "describe", "lag"):
-            ended = program("groups", verb, "--state", "s.json")
-            if ended.code != 0 or W not in ended.out or not is_plain(ended.out) or not is_plain(ended.err):
+        for verb in ("groups list", "groups describe", "groups lag", "topics list", "topics describe"):
+            ended = program(*verb.split(), "--state", "s.json")
+            out = re.sub(r"\t(?=[A-Z])|^\t", "", ended.out, flags=re.MULTILINE)  # Kafka's own tabs
+            if ended.code != 0 or W not in out or not is_plain(out) or not is_plain(ended.err):
                 wrong.append((what, verb, ended))
     assert wrong == []
+
+
+def test_no_name_of_a_topic_or_its_owner_is_a_formula_in_a_csv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = Program(capsys)
+    for what, name in PAYLOADS.items():
+        (tmp_path / "s.json").write_text(json.dumps(with_group(name)), "utf-8")
+        for verb in ("list", "describe"):
+            rows = [*csv.reader(io.StringIO(program("topics", verb, "--state", "s.json", "-o", "csv").out, newline=""))]
+            cells = [cell for row in rows for cell in row]
+            assert {len(row) for row in rows} == {len(rows[0])}, what
+            assert not any(cell[:1] in {"=", "+", "-", "@", "\t", "\r"} for cell in cells), what
+            assert all(map(is_plain, cells)), what
 
 
 def with_group(name: str) -> dict[str, Any]:

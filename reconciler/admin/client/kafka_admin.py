@@ -143,6 +143,9 @@ class KafkaAdmin:
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
         return observe.topic_configs(self.wire, names)
 
+    def topic_settings(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+        return observe.topic_configs(self.wire, names, sources=observe.NOT_DEFAULT)
+
     def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
         return observe.broker_configs(self.wire, broker_ids)
 

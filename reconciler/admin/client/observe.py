@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from kafka.protocol.api_message import ApiMessage
     from kafka.protocol.metadata import MetadataResponse
 
+NOT_DEFAULT = frozenset(ConfigSourceType) - {ConfigSourceType.DEFAULT_CONFIG}
 TOPIC_RESOURCE, BROKER_RESOURCE = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
 TOPICS_A_REQUEST = 500  # an answer holds some forty configs of each
 TOPICS_OF_METADATA = 2_000  # whose answers are smaller than those with configs
@@ -140,8 +141,14 @@ def topics_with_reassignments(wire: Wire) -> dict[str, Topic]:
     return {name: _with_reassignments(topic, before, after) for name, topic in found.items()}
 
 
-def topic_configs(wire: Wire, names: Collection[str], tick: Tick | None = None) -> dict[str, dict[str, str]]:
-    """Return the dynamic overrides of these topics; one that does not exist is left out.
+def topic_configs(
+    wire: Wire,
+    names: Collection[str],
+    tick: Tick | None = None,
+    *,
+    sources: Collection[int] = (ConfigSourceType.DYNAMIC_TOPIC_CONFIG,),
+) -> dict[str, dict[str, str]]:
+    """Return the dynamic overrides of these topics, or what is set elsewhere; one that does not exist is left out.
 
     Where a right is missing, all topics that it is missing on are named at once.
     """
@@ -152,7 +159,7 @@ def topic_configs(wire: Wire, names: Collection[str], tick: Tick | None = None) 
     for some in batches(groups, 4):
         for response in wire.read_many([config_question(TOPIC_RESOURCE, group) for group in some]):
             hidden += _hidden(response)
-            found |= _configs(response, "topic", ConfigSourceType.DYNAMIC_TOPIC_CONFIG) if not hidden else {}
+            found |= _configs(response, "topic", sources) if not hidden else {}
         if tick is not None:
             tick(min(len(names), len(found)), len(names))
     if hidden:
@@ -164,7 +171,7 @@ def broker_configs(wire: Wire, broker_ids: Collection[int]) -> dict[int, dict[st
     """Return the dynamic overrides of these brokers; each is asked itself, one that does not answer is left out."""
     answers = _configs_of_brokers(wire, broker_ids)
     return {
-        id_: _configs(answer, "cluster", ConfigSourceType.DYNAMIC_BROKER_CONFIG)[str(id_)]
+        id_: _configs(answer, "cluster", (ConfigSourceType.DYNAMIC_BROKER_CONFIG,))[str(id_)]
         for id_, answer in answers.items()
     }
 
@@ -186,7 +193,7 @@ def with_configs(wire: Wire, brokers: Mapping[int, Broker]) -> dict[int, Broker]
         in_force = _configs(answer, "cluster")[str(id_)]
         found[id_] = replace(
             brokers[id_],
-            configs=_configs(answer, "cluster", ConfigSourceType.DYNAMIC_BROKER_CONFIG)[str(id_)],
+            configs=_configs(answer, "cluster", (ConfigSourceType.DYNAMIC_BROKER_CONFIG,))[str(id_)],
             settings={key: value for key, value in in_force.items() if key in BROKER_SETTINGS},
         )
     return found
@@ -333,9 +340,9 @@ def _configs_of_brokers(
 
 
 def _configs(
-    response: "DescribeConfigsResponse", resource: str, source: int | None = None
+    response: "DescribeConfigsResponse", resource: str, sources: Collection[int] | None = None
 ) -> dict[str, dict[str, str]]:
-    """Return each resource's configs of that source, or all as they are in force.
+    """Return each resource's configs of these sources, or all as they are in force.
 
     An override that equals Kafka's default is one all the same: only its source tells. A sensitive value comes as null
     and is left out.
@@ -351,7 +358,7 @@ def _configs(
         result.resource_name: {
             config.name: config.value
             for config in sorted(result.configs, key=lambda config: config.name)
-            if config.value is not None and source in {None, config.config_source}
+            if config.value is not None and (sources is None or config.config_source in sources)
         }
         for result in results
         if result.error_code == NONE

@@ -37,10 +37,12 @@ def show_groups(
     json: "Callable[[Sequence[GroupState], Iterable[Problem]], object]",
     group_ids: Sequence[str] = (),
     plan: str | None = None,
+    *,
+    topic: str | None = None,
 ) -> None:
     """Look at these groups, or all, and write them as text, or what `json` makes of them.
 
-    With a plan, which of them get another coordinator by it.
+    With a plan, which of them get another coordinator by it; with a topic, those that read it.
     """
     from reconciler.command.progress import reading
     from reconciler.groups.workflow.described import groups_seen
@@ -48,7 +50,7 @@ def show_groups(
     from reconciler.render.as_json import document
 
     with reading():
-        seen = groups_seen(asked.inputs, group_ids, plan_path=plan)
+        seen = groups_seen(asked.inputs, group_ids, plan_path=plan, topic=topic)
     asked.write(
         text=shown(seen.groups).text,
         json=lambda: document(json(seen.groups, (*seen.warnings, *seen.of_client))),

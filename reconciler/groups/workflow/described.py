@@ -18,6 +18,7 @@ from reconciler.model.words import named_some
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import client_cautions, cluster_admin, cluster_meant
+from reconciler.workflow.topics import no_such_topics
 
 NO_SUCH_GROUP = "KR910"
 HIDDEN_TOPICS = "KR911"
@@ -37,17 +38,23 @@ class GroupsSeen:
     of_client: tuple[Problem, ...] = ()
 
 
-def groups_seen(inputs: Inputs, group_ids: Sequence[str] = (), *, plan_path: str | None = None) -> GroupsSeen:
+def groups_seen(
+    inputs: Inputs, group_ids: Sequence[str] = (), *, plan_path: str | None = None, topic: str | None = None
+) -> GroupsSeen:
     """Return these groups, or all; with a plan, which of them get another coordinator by it.
 
-    Raises InvalidInput that names every group which does not exist.
+    With a topic, those that read it or have read it, with their lag there alone. Raises InvalidInput that names every
+    group which does not exist, or the topic.
     """
     plan = plan_named(inputs, plan_path) if plan_path else None
     observed, warnings = _observed(inputs, group_ids)
     _refuse_unknown(group_ids, observed)
     after = _coordinators_after(plan, observed) if plan is not None else {}
     wanted = set(group_ids)
-    states = (_state(group, observed, after) for group in observed.groups if not wanted or group.group_id in wanted)
+    states = [_state(group, observed, after) for group in observed.groups if not wanted or group.group_id in wanted]
+    if topic is not None:
+        states = [_of_topic(each, topic) for each in states if topic in each.group.topics]
+        _refuse_unknown_topic(inputs, topic, observed, is_read=bool(states))
     of_client = () if inputs.state else client_cautions(inputs, cluster_meant(inputs))
     return GroupsSeen(tuple(states), tuple(warnings), of_client)
 
@@ -134,6 +141,21 @@ def _refuse_unknown(group_ids: Sequence[str], observed: Cluster) -> None:
     missing = [group_id for group_id in dict.fromkeys(group_ids) if group_id not in known]
     if missing:
         raise no_such_groups(missing, known)
+
+
+def _of_topic(seen: GroupState, topic: str) -> GroupState:
+    return replace(seen, lags=tuple(each for each in seen.lags if each.topic_partition.topic == topic))
+
+
+def _refuse_unknown_topic(inputs: Inputs, topic: str, observed: Cluster, *, is_read: bool) -> None:
+    """Raise InvalidInput where nobody reads that topic because there is none: of a live cluster few were looked at."""
+    if is_read or topic in observed.topics:
+        return
+    if not inputs.state:
+        with groups_admin(inputs) as admin:
+            if visible_topics(admin, [topic])[0]:
+                return
+    raise no_such_topics({topic: None}, [observed])
 
 
 def _coordinators_after(plan: Plan, observed: Cluster) -> Mapping[str, int | None]:

@@ -1,0 +1,1 @@
+"""Declares one verb of `topics` a file, each loaded when it runs."""
