@@ -343,3 +343,24 @@ def test_what_cannot_be_compared_is_said(
     ended_so = reconciler("diff", *arguments)
     assert ended_so.code == code, ended_so
     assert words in ended_so.err, ended_so
+
+
+def test_text_is_cut_where_it_grows_too_long_and_json_has_all(reconciler: Program, held: Held) -> None:
+    names = [f"g{number:02}" for number in range(25)]
+    us(ended(topic("orders", 60), *range(60)), groups=[group(name, {"orders": {"1": 0}}) for name in names])
+    eu(ended(topic("us.orders", 60), *[0] * 60), groups=[group("g24", {"us.orders": {"1": 0}})])
+    del held
+    text = reconciler("diff", "--cluster", "eu", "--against", "us").out
+    assert "… and 9 more; -o json has all" in text
+    assert "… and 5 more groups; -o json has all" in text
+    assert [one["groupId"] for one in compared(reconciler)["groups"]] == names
+
+
+def test_secrets_among_configs_are_masked(reconciler: Program, held: Held) -> None:
+    del held
+    us(topic("orders", 1, {"sink.password": "hunter2"}))
+    eu(topic("us.orders", 1, {"sink.password": "hunter3"}))
+    for form in ("text", "json", "markdown"):
+        shown = reconciler("diff", "--cluster", "eu", "--against", "us", "-o", form)
+        assert "sink.password" in shown.out
+        assert "hunter" not in shown.out + shown.err
