@@ -12,7 +12,7 @@ from reconciler.model.against import (
     Ground,
 )
 from reconciler.model.words import counted, few, number
-from reconciler.render.escape import code_span, config_value, sentence
+from reconciler.render.escape import MASK, code_span, config_value, sentence
 from reconciler.render.report import Report, Section, Table
 
 NONE = "-"  # in place of what is not known, or not there; never zero
@@ -32,9 +32,11 @@ def without_secrets(found: Comparison) -> Comparison:
 
 
 def _masked(each: ComparedConfig) -> ComparedConfig:
-    values = (config_value(each.key, value) if value is not None else None for value in (each.source, each.copy))
-    source, copy = values
-    return replace(each, source=source, copy=copy)
+    return replace(each, source=_shown(each.key, each.source), copy=_shown(each.key, each.copy))
+
+
+def _shown(key: str, value: str | None) -> str | None:
+    return MASK if value is not None and config_value(key, value) == MASK else value
 
 
 def side_by_side(found: Comparison) -> Report:
@@ -133,8 +135,8 @@ def _configs(found: Sequence[tuple[ComparedTopic, ComparedConfig]]) -> Table:
             topic.topic,
             topic.copy,
             each.key,
-            each.source or NONE,
-            each.copy or NONE,
+            config_value(each.key, each.source),
+            config_value(each.key, each.copy),
             "yes" if each.is_following else "no",
         )
         for topic, each in found

@@ -5,7 +5,7 @@ What MirrorMaker 2 wrote is read first and the ends of logs last, so that no off
 
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from reconciler.admin.port import EARLIEST, LATEST, Admin, ProgressHook
 from reconciler.diff.against import MirrorMaker, Seen, compared_groups, compared_topics, pairs
-from reconciler.diff.mirror_offsets import ForeignRecord, SyncHistory, checkpoint, offset_sync
+from reconciler.diff.mirror_offsets import ForeignRecord, SyncHistory, Syncs, checkpoint, offset_sync
 from reconciler.model.against import Checkpoint, Comparison, OffsetSync, RecordsRead, Side
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
@@ -50,10 +50,15 @@ class _Side:
 
     declared: DesiredCluster
     read: Admin | Cluster
+    is_source: bool
 
     @property
     def name(self) -> str:
         return self.declared.name
+
+    def asked(self) -> AbstractContextManager[None]:
+        """Say within the block which of the two cannot be read, where it is not the cluster that was named first."""
+        return _told_as_unread(self.name) if self.is_source else nullcontext()
 
 
 def compare_clusters(inputs: Inputs, against: str, *, progress: ProgressHook | None = None) -> Comparison:
@@ -71,9 +76,9 @@ def compare_clusters(inputs: Inputs, against: str, *, progress: ProgressHook | N
         logger.warning("mirrors are taken as far as they can be read: %s", wrong)
     of_source = replace(inputs, cluster=against, state=_state_of(inputs, against), client=None, bootstrap_server=None)
     with ExitStack() as stack:
-        target = _opened(stack, inputs, desired.cluster)
+        target = _opened(stack, inputs, desired.cluster, is_source=False)
         with _told_as_unread(against):
-            source = _opened(stack, of_source, load_cluster(root, against))
+            source = _opened(stack, of_source, load_cluster(root, against), is_source=True)
         return _compared(source, target, desired, names, progress)
 
 
@@ -110,29 +115,26 @@ def _state_of(inputs: Inputs, source: str) -> str | None:
     return None
 
 
-def _opened(stack: ExitStack, inputs: Inputs, declared: DesiredCluster) -> _Side:
+def _opened(stack: ExitStack, inputs: Inputs, declared: DesiredCluster, *, is_source: bool) -> _Side:
     if inputs.state is None:
-        return _Side(declared, stack.enter_context(cluster_admin(inputs, Desired(declared))))
+        return _Side(declared, stack.enter_context(cluster_admin(inputs, Desired(declared))), is_source)
     from reconciler.files.snapshot import read_snapshot
 
-    return _Side(declared, read_snapshot(inputs.state))
+    return _Side(declared, read_snapshot(inputs.state), is_source)
 
 
 def _compared(
     source: _Side, target: _Side, desired: Desired, names: Sequence[str], progress: ProgressHook | None
 ) -> Comparison:
     told, of_syncs, of_checkpoints = _mirror_maker(source, target, progress)
-    there = _observed(target, progress)
-    with _told_as_unread(source.name):
-        here = _observed(source, progress)
+    there, here = _observed(target, progress), _observed(source, progress)
     found = pairs(desired, here, there, source.name, names)
     if told.is_without_syncs:
         told = _with_other_names(told, source, target, here, there)
         of_syncs = replace(of_syncs, unknown=told.why_no_syncs)
     # The target first: what is copied meanwhile makes the lag larger than it is, and never smaller.
     seen_target = _seen(target, there, {pair.copy for pair in found})
-    with _told_as_unread(source.name):
-        seen_source = _seen(source, here, {pair.topic for pair in found})
+    seen_source = _seen(source, here, {pair.topic for pair in found})
     mirrors = tuple(sorted(each.name for each in desired.mirrors if each.source == source.name))
     warnings = _warnings(source, target, told, (of_syncs, of_checkpoints), has_mirror=bool(mirrors))
     return Comparison(
@@ -150,36 +152,69 @@ def _compared(
 def _mirror_maker(
     source: _Side, target: _Side, progress: ProgressHook | None
 ) -> tuple[MirrorMaker, RecordsRead, RecordsRead]:
-    """Return what MirrorMaker 2 has written down; its offset syncs are on the source unless it is told otherwise."""
-    syncs: dict[TopicPartition, SyncHistory] = {}
-
-    def take(one: OffsetSync) -> None:
-        syncs.setdefault(one.topic_partition, SyncHistory()).take(one)
-
-    places = [(source, OFFSET_SYNCS.format(target.name)), (target, OFFSET_SYNCS.format(source.name))]
-    of_syncs = [_read(cluster, topic, offset_sync, take, progress) for cluster, topic in places[:1]]
-    if of_syncs[0].unknown is not None:
-        of_syncs.append(_read(*places[1], offset_sync, take, progress))
-    syncs_read = of_syncs[-1]
-    is_without = all(each.unknown == _missing(*place) for each, place in zip(of_syncs, places, strict=False))
-    if syncs_read.unknown is not None:
-        why = "; ".join(str(each.unknown) for each in of_syncs)
-        syncs_read = replace(syncs_read, unknown=why)
+    """Return what MirrorMaker 2 has written down of copying from source to target, and what was read of it."""
     checkpoints: dict[tuple[str, TopicPartition], Checkpoint] = {}
 
     def keep(one: Checkpoint) -> None:
         checkpoints[one.group_id, one.copy] = one
 
     of_checkpoints = _read(target, CHECKPOINTS.format(source.name), checkpoint, keep, progress)
+    # Only whoever copies writes checkpoints to where it copies to: they tell the two directions apart.
+    is_this_way = _has(target, CHECKPOINTS.format(source.name))
+    is_other_way = _has(source, CHECKPOINTS.format(target.name))
+    syncs, of_syncs = _offset_syncs(source, target, progress, is_this_way=is_this_way, is_other_way=is_other_way)
     # Whoever writes checkpoints has offset syncs: not to see them is no reason to compare offsets as they are.
-    is_without &= of_checkpoints.unknown == _missing(target, CHECKPOINTS.format(source.name))
+    is_without = of_syncs.unknown == _no_syncs(source, target) and not is_this_way
     told = MirrorMaker(
-        syncs if syncs_read.unknown is None else None,
+        syncs if of_syncs.unknown is None else None,
         checkpoints if of_checkpoints.unknown is None else None,
-        syncs_read.unknown or "",
+        of_syncs.unknown or "",
         is_without,
     )
-    return told, syncs_read, of_checkpoints
+    return told, of_syncs, of_checkpoints
+
+
+def _offset_syncs(
+    source: _Side, target: _Side, progress: ProgressHook | None, *, is_this_way: bool, is_other_way: bool
+) -> tuple[Syncs, RecordsRead]:
+    """Return the offset syncs: they are on the source or, with `offset-syncs.topic.location=target`, on the target.
+
+    A topic of the same name may hold those of the other direction, wherever these are kept.
+    """
+    on_source, on_target = OFFSET_SYNCS.format(target.name), OFFSET_SYNCS.format(source.name)
+    syncs: dict[TopicPartition, SyncHistory] = {}
+
+    def take(one: OffsetSync) -> None:
+        syncs.setdefault(one.topic_partition, SyncHistory()).take(one)
+
+    is_there = _has(source, on_source)
+    if is_there and is_other_way and not is_this_way:
+        return {}, _unread(
+            f"{on_source} of {source.name} may tell of copying the other way: {_no_checkpoints(source, target)}"
+        )
+    if is_there:
+        return syncs, _read(source, on_source, offset_sync, take, progress)
+    if not _has(target, on_target):
+        return {}, _unread(_no_syncs(source, target))
+    if is_other_way or not is_this_way:
+        return {}, _unread(
+            f"{on_target} of {target.name} may tell of copying the other way, and {_missing(source, on_source)}"
+        )
+    return syncs, _read(target, on_target, offset_sync, take, progress)
+
+
+def _has(side: _Side, topic: str) -> bool:
+    with side.asked():
+        return topic in (side.read.topics if isinstance(side.read, Cluster) else side.read.topics([topic]))
+
+
+def _no_syncs(source: _Side, target: _Side) -> str:
+    on_source, on_target = OFFSET_SYNCS.format(target.name), OFFSET_SYNCS.format(source.name)
+    return f"{_missing(source, on_source)}; {_missing(target, on_target)}"
+
+
+def _no_checkpoints(source: _Side, target: _Side) -> str:
+    return _missing(target, CHECKPOINTS.format(source.name))
 
 
 def _missing(side: _Side, topic: str) -> str:
@@ -194,7 +229,7 @@ def _read(
         return _unread(f"{side.name} was read from a snapshot, which holds no records")
     taken = foreign = 0
     try:
-        if topic not in side.read.topics([topic]):
+        if not _has(side, topic):
             return _unread(_missing(side, topic))
         for key, value in records_of(side.read, TopicPartition(topic, 0), progress):
             try:
@@ -238,7 +273,8 @@ def records_of(
 
 
 def _observed(side: _Side, progress: ProgressHook | None) -> Cluster:
-    found = side.read if isinstance(side.read, Cluster) else side.read.observe(has_groups=True, progress=progress)
+    with side.asked():
+        found = side.read if isinstance(side.read, Cluster) else side.read.observe(has_groups=True, progress=progress)
     if side.declared.cluster_id not in {None, found.cluster_id}:
         message = f"{side.name} declares clusterId {side.declared.cluster_id}{in_brackets(side.declared.cluster_id_at)}"
         raise InvalidInput([Problem(OTHER_CLUSTER, f"{message}, and what was read of it is {found.cluster_id}")])
@@ -255,7 +291,8 @@ def _seen(side: _Side, observed: Cluster, names: Collection[str]) -> Seen:
         if name in observed.topics
         for partition in observed.topics[name].partitions
     ]
-    return Seen(observed, side.read.log_offsets(keys, EARLIEST), side.read.log_offsets(keys, LATEST))
+    with side.asked():
+        return Seen(observed, side.read.log_offsets(keys, EARLIEST), side.read.log_offsets(keys, LATEST))
 
 
 def _with_other_names(told: MirrorMaker, source: _Side, target: _Side, here: Cluster, there: Cluster) -> MirrorMaker:

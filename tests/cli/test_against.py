@@ -216,7 +216,7 @@ def test_snapshots_tell_topics_and_ends_and_say_what_they_cannot_tell(reconciler
     # The source is gone: its snapshot and the target's checkpoints still say where the group goes on.
     found = compared(reconciler, "--source-state", "us.json")
     (offsets,), (change,) = found["topics"][0]["offsets"], found["groups"][0]["partitions"]
-    why = "us was read from a snapshot, which holds no records; eu has no topic mm2-offset-syncs.us.internal"
+    why = "us was read from a snapshot, which holds no records"
     assert (offsets["end"], offsets["copyEnd"], offsets["lag"], offsets["unknown"]) == (120, 100, None, why)
     wanted = {"start": 91, "startBy": "checkpoint", "missed": 0, "readTwice": None, "notCopied": None, "unknown": why}
     assert change | wanted == change
@@ -233,11 +233,41 @@ def test_snapshots_tell_topics_and_ends_and_say_what_they_cannot_tell(reconciler
 
 def test_offset_syncs_may_be_kept_on_the_target(reconciler: Program, held: Held) -> None:
     us(ended(topic("orders", 1), 120))
-    eu(ended(topic("us.orders", 1), 100), topic(SYNCS_THERE, 1))
-    held["eu"] = {SYNCS_THERE: [sync("orders", 0, 99, 99)]}
+    eu(ended(topic("us.orders", 1), 100), topic(SYNCS_THERE, 1), topic(CHECKPOINTS, 1))
+    held["eu"] = {SYNCS_THERE: [sync("orders", 0, 99, 99)], CHECKPOINTS: []}
     found = compared(reconciler)
     assert (found["offsetSyncs"]["cluster"], found["offsetSyncs"]["topic"]) == ("eu", SYNCS_THERE)
     assert found["topics"][0]["offsets"][0]["lag"] == 20
+
+
+OTHER_WAY = "eu.checkpoints.internal"
+
+
+@pytest.mark.parametrize(
+    ("of_us", "of_eu", "taken"),
+    [
+        # Both copy from each other, and each keeps its syncs where it copies from.
+        ((SYNCS, OTHER_WAY), (SYNCS_THERE, CHECKPOINTS), True),
+        # Only eu is copied, to us; by default its syncs are there, and else here.
+        ((OTHER_WAY,), (SYNCS_THERE,), False),
+        ((SYNCS, OTHER_WAY), (), False),
+        # Nobody says which way they tell of.
+        ((), (SYNCS_THERE,), False),
+        # Both directions may stand in one topic.
+        ((OTHER_WAY,), (SYNCS_THERE, CHECKPOINTS), False),
+    ],
+)
+def test_offset_syncs_of_the_other_direction_are_not_taken(
+    reconciler: Program, held: Held, of_us: Sequence[str], of_eu: Sequence[str], *, taken: bool
+) -> None:
+    us(ended(topic("orders", 1), 120), *(topic(name, 1) for name in of_us))
+    eu(ended(topic("us.orders", 1), 100), *(topic(name, 1) for name in of_eu))
+    held["us"] = {name: [sync("orders", 0, 99, 99)] for name in of_us if name == SYNCS}
+    held["eu"] = {name: [sync("orders", 0, 50, 50)] for name in of_eu if name == SYNCS_THERE}
+    found = compared(reconciler)
+    (offsets,) = found["topics"][0]["offsets"]
+    assert (offsets["lag"], offsets["unknown"] is None) == ((20, True) if taken else (None, False))
+    assert any("may tell of copying the other way" in one["message"] for one in found["warnings"]) != taken
 
 
 def test_offset_syncs_of_another_name_are_named_and_not_taken(reconciler: Program, held: Held) -> None:
@@ -313,3 +343,24 @@ def test_what_cannot_be_compared_is_said(
     ended_so = reconciler("diff", *arguments)
     assert ended_so.code == code, ended_so
     assert words in ended_so.err, ended_so
+
+
+def test_text_is_cut_where_it_grows_too_long_and_json_has_all(reconciler: Program, held: Held) -> None:
+    names = [f"g{number:02}" for number in range(25)]
+    us(ended(topic("orders", 60), *range(60)), groups=[group(name, {"orders": {"1": 0}}) for name in names])
+    eu(ended(topic("us.orders", 60), *[0] * 60), groups=[group("g24", {"us.orders": {"1": 0}})])
+    del held
+    text = reconciler("diff", "--cluster", "eu", "--against", "us").out
+    assert "… and 9 more; -o json has all" in text
+    assert "… and 5 more groups; -o json has all" in text
+    assert [one["groupId"] for one in compared(reconciler)["groups"]] == names
+
+
+def test_secrets_among_configs_are_masked(reconciler: Program, held: Held) -> None:
+    del held
+    us(topic("orders", 1, {"sink.password": "hunter2"}))
+    eu(topic("us.orders", 1, {"sink.password": "hunter3"}))
+    for form in ("text", "json", "markdown"):
+        shown = reconciler("diff", "--cluster", "eu", "--against", "us", "-o", form)
+        assert "sink.password" in shown.out
+        assert "hunter" not in shown.out + shown.err
