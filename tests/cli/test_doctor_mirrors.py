@@ -1,15 +1,25 @@
 """`doctor` on a cluster with mirrors: copies that lack or are small, loops, sources that cannot be read, snapshots."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from cli.mirrored import ROOT, STANDARD, document, snapshot, topic, write
+from cli.test_against import Record, ended, sync
 from helpers.program.call import Program
+
+from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.model.desired import Desired
+from reconciler.model.topic_partition import TopicPartition
+from reconciler.workflow import mirrors
+from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.sources import cluster_admin
 
 FROM_US = document("Mirror", "from-us", '{source: us, topics: ["orders*"]}')
 OWN = ("mm2-offset-syncs.eu.internal", "heartbeats", "us.checkpoints.internal")
-CODES = {"KR114", "KR232", "KR233", "KR690", "KR691", "KR692"}
+CODES = {"KR114", "KR232", "KR233", "KR690", "KR691", "KR692", "KR693"}
 
 
 def us(*topics: str) -> None:
@@ -89,6 +99,43 @@ def test_a_snapshot_stands_in_for_the_source_and_for_both(reconciler: Program) -
     assert told(reconciler, *state) == {}
     text = reconciler("doctor", "--cluster", "eu", *state).out
     assert "not looked at: copies of topics of us: name a snapshot of it with --source-state" in text
+
+
+@pytest.fixture
+def syncs(monkeypatch: pytest.MonkeyPatch) -> list[Record]:
+    """Return the offset syncs that the simulated source holds, to be filled."""
+    held: list[Record] = []
+
+    @contextmanager
+    def opened(inputs: Inputs, desired: Desired | None) -> Iterator[object]:
+        with cluster_admin(inputs, desired) as admin:
+            assert isinstance(admin, SimulatedAdmin)
+            key = TopicPartition(OWN[0], 0)
+            admin.keys[key], admin.values[key] = [one for one, _ in held], [value for _, value in held]
+            yield admin
+
+    monkeypatch.setattr(mirrors, "cluster_admin", opened)
+    return held
+
+
+@pytest.mark.parametrize(
+    ("last", "is_again"), [(119, False), (120, True)], ids=["all that was copied is there", "a record that is gone"]
+)
+def test_a_topic_that_ends_before_what_was_copied_was_made_again(
+    last: int, *, is_again: bool, syncs: list[Record], reconciler: Program
+) -> None:
+    write("us", [ended(topic("orders", 2), 120, 9), *(topic(name, 1) for name in OWN[:2])])
+    write("eu", [ended(topic("us.orders", 2), 130, 9)], STANDARD, FROM_US)
+    syncs += [sync("orders", 0, 5000, 3), sync("orders", 0, 7, 9), sync("orders", 0, last, 129), sync("x", 1, 99, 1)]
+    told_of = "1 partition of topics of us made again, or robbed of records: "
+    told_of += "orders-0 ends at 120, and its record 120 was copied to us.orders-0"
+    assert told(reconciler) == ({"KR693": told_of} if is_again else {})
+    # Where eu is copied to us, too, the offset syncs may be of that.
+    back = topic("eu.checkpoints.internal", 1)
+    write("us", [ended(topic("orders", 2), 120, 9), back, *(topic(name, 1) for name in OWN[:2])])
+    assert told(reconciler) == {}
+    text = reconciler("doctor", "--cluster", "eu").out
+    assert "not looked at: whether topics of us were made again: offset syncs may be of the other way" in text
 
 
 @pytest.mark.parametrize("file", ["missing.json", "us=missing.json"])
