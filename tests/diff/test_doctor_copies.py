@@ -36,6 +36,12 @@ def test_a_copy_is_behind_where_its_newest_record_is_minutes_older(case: str) ->
     assert not_told(PARTS, {TOPIC: times[0]}, {COPY: times[1]}, {COPY: end}) == is_unknown
 
 
+def test_a_time_that_is_no_date_is_told_as_it_stands() -> None:
+    still = behind(PARTS, {TOPIC: 1_795_722_548_000_000_000}, {COPY: NOW}, {COPY: 7}, NOW)
+    (told,) = findings("us", [], small_cluster(), small_cluster(), still=still)
+    assert "us.orders-0 (newest record 1970-01-01T16:40:00Z, that of orders-0 1795722548000000000 ms)" in told.message
+
+
 @pytest.mark.parametrize("untold", ["there", "here", "end"])
 def test_of_what_nobody_tells_nothing_is_found(untold: str) -> None:
     there: Times = {} if untold == "there" else {TOPIC: NOW}

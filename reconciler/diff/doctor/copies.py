@@ -167,4 +167,8 @@ def _count(cluster: Cluster, topic: str) -> int:
 
 
 def _time(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """Return the time in words; what a producer wrote may be no date at all, such as microseconds."""
+    try:
+        return datetime.fromtimestamp(milliseconds // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return f"{milliseconds} ms"
