@@ -44,6 +44,7 @@ def _failure(name: str, error: ReconcilerError) -> ClusterOutcome:
 
 def of_each(asked: Asked, make: Callable[[Inputs], T]) -> OfEach[T]:
     """Return what is made of each of the clusters that are named, each by itself."""
+    from reconciler.command.logs import about
     from reconciler.workflow.several import clusters_named
 
     if asked.inputs.is_one_given:
@@ -52,7 +53,8 @@ def of_each(asked: Asked, make: Callable[[Inputs], T]) -> OfEach[T]:
     names = clusters_named(asked.inputs)
     for name in names:
         try:
-            made[name] = make(replace(asked.inputs, cluster=name))
+            with about(name):
+                made[name] = make(replace(asked.inputs, cluster=name))
         except (click.ClickException, click.Abort):
             raise
         except Exception as error:  # noqa: BLE001 - a fault of our own is one cluster's, too
@@ -66,12 +68,12 @@ def of_one_or_each(asked: Asked, make: Callable[[Inputs], T]) -> OfEach[T]:
 
 
 def tell_of(asked: Asked, name: str, found: Iterable[Problem]) -> None:
-    """Tell warnings of one cluster under its name, if there are any."""
+    """Tell warnings of one cluster under its name, if there are any; without a name, where one was meant."""
     from reconciler.render.as_text import problems
     from reconciler.render.escape import visible
 
     lines = problems(found, root=asked.inputs.root)
-    asked.tell([f"{visible(name)}:", *lines] if lines else [])
+    asked.tell([f"{visible(name)}:", *lines] if lines and name else lines)
 
 
 def tell_failed(asked: Asked, failed: Mapping[str, ReconcilerError], others: Iterable[int] = ()) -> Exit:

@@ -200,6 +200,17 @@ def test_a_cluster_whose_document_is_broken_may_have_any_label_and_is_not_passed
     assert "error: desired-state/c3/cluster.yaml:" in ended.err
 
 
+def test_what_is_logged_of_a_cluster_names_it(reconciler: Program) -> None:
+    """Both clients log the same caution before they find nobody at port 1."""
+    for name in ("c1", "c2"):
+        replace(name, "simulation: state.json", "client: {bootstrap.servers: '127.0.0.1:1', sasl.mechanism: PLAIN}")
+    ended = reconciler("status", "--cluster", "c1,c2,c3")
+    for name in ("c1", "c2"):
+        assert f"warning: {name}: sasl.mechanism has no effect" in ended.err, ended
+        assert f"error: {name}: None of bootstrap.servers can be reached" in ended.err, ended
+    assert codes(ended) == {"c1": 1, "c2": 1, "c3": 0}
+
+
 def test_a_fault_of_our_own_is_one_clusters_too(capsys: pytest.CaptureFixture[str]) -> None:
     def look(inputs: Inputs) -> str:
         if inputs.cluster == "c1":
