@@ -157,6 +157,7 @@ ELSEWHERE = {
     ("cancel", "--cluster", "prod-eu"): "needs a run that is on or has died; tests/live/test_empty_machine.py",
     ("throttle",): "needs a run that is on; tests/live/test_throttle.py",
     ("import",): "asks kafka-1, or reads another tool's files; tests/live/test_import.py, tests/cli/test_import.py",
+    ("status", "--cluster", "prod-eu,prod-us"): "needs both clusters; tests/cli/test_many_clusters.py",
     ("plan", "--cluster", "prod-us,prod-eu"): "needs both clusters; tests/cli/test_mirrors.py",
     ("plan", "--cluster", "prod-eu", "--source-state"): "needs both clusters; tests/cli/test_mirrors.py",
     ("diff", "--cluster", "prod-eu", "--against"): "needs both clusters; tests/cli/test_against.py",

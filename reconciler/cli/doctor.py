@@ -11,6 +11,7 @@ from reconciler.command.options import JSON, TEXT, Asked, source_state
 from reconciler.command.stopping import stopping
 from reconciler.command.terminal import is_confirmed, require_answers, tell
 from reconciler.command.verbs import option, verb
+from reconciler.workflow.inputs import Inputs
 
 if TYPE_CHECKING:
     from reconciler.model.diagnosis import Diagnosis
@@ -26,6 +27,7 @@ THROTTLES = "throttles"
         reconciler doctor --cluster prod-eu
         reconciler doctor --bootstrap-server kafka-1:9092 -o json
         reconciler doctor --fix throttles
+        reconciler doctor --cluster '*'
     """,
     notes="""
         \b
@@ -47,6 +49,10 @@ def command(asked: Asked, plan_path: str | None, fix: str | None, *, yes: bool) 
 
     PLAN is needed only where its run was started on another machine. Changes nothing without --fix.
     """
+    if asked.inputs.are_several_named:
+        if fix or plan_path:
+            raise click.UsageError("With several clusters, PLAN and --fix are not taken: name one cluster.")
+        return _several(asked)
     if asked.inputs.state:
         if fix:
             raise click.UsageError("--fix works on a cluster, not on a snapshot: leave --state (RECONCILER_STATE) out.")
@@ -65,6 +71,34 @@ def command(asked: Asked, plan_path: str | None, fix: str | None, *, yes: bool) 
         return _fixed(beside, found, asked, is_sure=yes)
 
 
+def _several(asked: Asked) -> int:
+    """Look at each of several clusters by itself."""
+    from reconciler.command.progress import reading
+    from reconciler.command.several import of_each, tell_failed
+    from reconciler.model.diagnosis import DiagnosesReport
+    from reconciler.render import as_several
+    from reconciler.render.as_doctor import doctor, verdict
+    from reconciler.render.as_json import document
+    from reconciler.workflow.doctor import visit
+
+    def look(inputs: Inputs) -> "Diagnosis":
+        with visit(inputs) as beside, reading() as progress:
+            return replace(beside.look(progress), cluster=beside.name)
+
+    each = of_each(asked, look)
+    found = tuple(each.made.values())
+    summary = each.summary(lambda one: (verdict(one).rstrip("."), _exit_of(one)))
+    asked.write(
+        text=lambda: as_several.text((doctor(one, one.cluster).text() for one in found), summary),
+        json=lambda: document(DiagnosesReport(found, each.reasons, summary)),
+    )
+    return tell_failed(asked, each.failed, (one.exit_code for one in summary))
+
+
+def _exit_of(found: "Diagnosis") -> Exit:
+    return Exit.DONE if found.is_healthy else Exit.ERROR
+
+
 def _told(found: "Diagnosis", name: str | None, asked: Asked, restored: tuple[str, ...] = ()) -> int:
     from reconciler.render.as_doctor import doctor
     from reconciler.render.as_json import document
@@ -73,7 +107,7 @@ def _told(found: "Diagnosis", name: str | None, asked: Asked, restored: tuple[st
         text=doctor(found, name).text,
         json=lambda: document(replace(found, cluster=name, restored=restored)),
     )
-    return Exit.DONE if found.is_healthy else Exit.ERROR
+    return _exit_of(found)
 
 
 def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) -> int:

@@ -1,6 +1,7 @@
 """Runs `plan` for several clusters: shows and saves their plans in the order in which they are safe to apply."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,19 +25,20 @@ def show_several(
 ) -> int:
     """Show the plan of each cluster, save it as `OUT/NAME.json`, and return the worst exit code."""
     from reconciler.files.plan_file import write_plan
-    from reconciler.render import as_json
+    from reconciler.render import as_json, as_markdown, as_several
     from reconciler.render.as_text import problems
     from reconciler.workflow.plan_several import in_order
 
     inputs = asked.inputs
     found = of_each(asked, make)
     several = in_order(inputs, found.made, found.failed)
+    summary = found.summary(lambda one: (as_markdown.in_short(one.plan), exit_code(one)))
     for name, made in several.planned.items() if out is not None else ():
         write_plan(made.plan, Path(str(out)) / f"{name}.json")
     asked.write(
-        text=lambda: _text(several, inputs.root),
-        json=lambda: as_json.document(several.report),
-        markdown=lambda: _markdown(several),
+        text=lambda: as_several.text(_text(several, inputs.root), summary),
+        json=lambda: as_json.document(replace(several.report, summary=summary)),
+        markdown=lambda: "\n".join([*_markdown(several), as_several.table(summary).markdown()]),
     )
     asked.tell(problems(several.warnings, root=inputs.root))
     if out is not None and several.planned:
@@ -45,21 +47,21 @@ def show_several(
     return tell_failed(asked, several.failed, map(exit_code, several.planned.values()))
 
 
-def _text(several: "Several", root: str) -> str:
+def _text(several: "Several", root: str) -> list[str]:
     from reconciler.render.as_text import Matched, planned
 
     shown = []
     for name, made in several.planned.items():
         matched = Matched(made.topics, made.partitions, made.undeclared)
         shown.append(f"{name}\n{planned(made.plan, matched, root=root)}")
-    return "\n".join([*shown, *_order(several)])
+    return [*shown, *_order(several)]
 
 
-def _markdown(several: "Several") -> str:
+def _markdown(several: "Several") -> list[str]:
     from reconciler.render import as_markdown
 
     shown = [as_markdown.plan(made.plan) for made in several.planned.values()]
-    return "\n".join([*shown, *_order(several)])
+    return [*shown, *_order(several)]
 
 
 def _order(several: "Several") -> list[str]:

@@ -26,6 +26,7 @@ EVERY_SECONDS = 3
     examples="""
         reconciler status --cluster prod-eu --watch
         reconciler status plan.json -o json
+        reconciler status --cluster '*'
     """,
 )
 @click.argument("plan_path", metavar="[PLAN]", required=False)
@@ -41,6 +42,10 @@ def command(asked: Asked, plan_path: str | None, *, watch: bool) -> int:
     from reconciler.render import as_json
     from reconciler.workflow.status import watched
 
+    if asked.inputs.are_several_named:
+        if watch or plan_path:
+            raise click.UsageError("With several clusters, PLAN and --watch are not taken: name one cluster.")
+        return _several(asked)
     with watched(asked.inputs, plan_path) as run:
         if not watch:
             seen = next(_looks(run))
@@ -54,6 +59,25 @@ def command(asked: Asked, plan_path: str | None, *, watch: bool) -> int:
         else:
             _print_what_differs(run, asked)
     return Exit.DONE
+
+
+def _several(asked: Asked) -> int:
+    """Look once at each of several clusters by itself."""
+    from reconciler.command.several import of_each, tell_failed
+    from reconciler.model.status import StatusesReport
+    from reconciler.render import as_json, as_several, as_status
+    from reconciler.workflow.status import look_at_run
+
+    each = of_each(asked, look_at_run)
+    for name, seen in each.made.items():
+        asked.tell(f"{name}: throttles of ended runs: {line}" for line in seen.restored)
+    found = tuple(seen.status for seen in each.made.values())
+    summary = each.summary(lambda seen: (as_status.in_short(seen.status).rstrip("."), Exit.DONE))
+    asked.write(
+        text=lambda: as_several.text((as_status.status(one, has_all=asked.verbosity > 0) for one in found), summary),
+        json=lambda: as_json.document(StatusesReport(found, each.reasons, summary)),
+    )
+    return tell_failed(asked, each.failed)
 
 
 def _shown(seen: "Seen", asked: Asked) -> str:

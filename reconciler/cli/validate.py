@@ -8,6 +8,7 @@ from reconciler.command.terminal import tell, write
 from reconciler.command.verbs import verb
 
 if TYPE_CHECKING:
+    from reconciler.model.several import ClusterOutcome
     from reconciler.workflow.validate import Validated
 
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
         reconciler validate
         reconciler validate --cluster prod-eu -o json
         reconciler validate -o sarif > reconciler.sarif
+        reconciler validate --cluster 'environment=prod'
     """,
     notes="""
         In a step of GitHub Actions, stderr also has the annotations that mark the lines in a pull request.
@@ -39,16 +41,32 @@ def command(asked: Asked) -> int:
 
 def _write(asked: Asked, found: "Validated") -> None:
     from reconciler.model.problem import Reported, ReportedProblem
+    from reconciler.render import as_several
     from reconciler.render.as_json import document
     from reconciler.render.as_text import input_problem
 
+    summary = _summary(found) if asked.inputs.are_several_named else None
     if asked.output == SARIF:
         _write_sarif(asked, found)
     elif asked.is_json:
-        write(document(Reported(tuple(map(ReportedProblem.of, found.problems)))))
+        write(document(Reported(tuple(map(ReportedProblem.of, found.problems)), summary)))
     else:
         for problem in found.problems:
             write(input_problem(problem, root=asked.inputs.root), asked.color)
+        if summary is not None:
+            write(as_several.text(("",) if found.problems else (), summary), asked.color)
+
+
+def _summary(found: "Validated") -> tuple["ClusterOutcome", ...]:
+    """Return a line a cluster; each problem itself begins with its file, so with its cluster."""
+    from reconciler.model.several import ClusterOutcome
+    from reconciler.model.words import counted
+
+    counts = {name: found.count(name) for name in found.clusters}
+    return tuple(
+        ClusterOutcome(name, counted(count, "problem") if count else "no problems", Exit.ERROR if count else Exit.DONE)
+        for name, count in counts.items()
+    )
 
 
 def _write_sarif(asked: Asked, found: "Validated") -> None:

@@ -77,8 +77,13 @@ def exit_of(error: ReconcilerError) -> Exit:
             return Exit.ERROR
 
 
-def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool, root: str = "") -> None:
-    """Tell an error on stderr: every problem on its own line, with its stable code."""
+def tell_error(
+    error: ReconcilerError, exit_code: int, *, is_json: bool, root: str = "", cluster: str | None = None
+) -> None:
+    """Tell an error on stderr: every problem on its own line, with its stable code.
+
+    `cluster`: of several, the one that it is about; a line that begins with a file of its folder says so already.
+    """
     from reconciler.render.as_json import document
     from reconciler.render.as_text import input_problem
     from reconciler.render.supposed import remedy_lines
@@ -87,13 +92,22 @@ def tell_error(error: ReconcilerError, exit_code: int, *, is_json: bool, root: s
     root = "" if isinstance(error, InvalidInput) and not error.is_below_root else root
     if is_json:
         told = tuple(map(ReportedProblem.of, problems))
-        tell(document(ReportedError(error.code, str(error), exit_code, told, tuple(remedies_of(error)))))
+        tell(document(ReportedError(error.code, str(error), exit_code, told, tuple(remedies_of(error)), cluster)))
     elif problems:
-        lines = [f"error: {input_problem(problem, root=root)}" for problem in problems]
+        heads = (_about(None if _is_in(problem, cluster) else cluster) for problem in problems)
+        lines = [f"{head}{input_problem(one, root=root)}" for head, one in zip(heads, problems, strict=True)]
         tell("\n".join([*lines, *remedy_lines(remedies_of(error), root=root)]), "auto")
     else:
         first, *more = (visible(line) for line in str(error).split("\n"))
-        tell("\n".join([f"error: {first} ({error.code})", *more]), "auto")
+        tell("\n".join([f"{_about(cluster)}{first} ({error.code})", *more]), "auto")
+
+
+def _about(cluster: str | None) -> str:
+    return "error: " if cluster is None else f"error: {visible(cluster)}: "
+
+
+def _is_in(problem: Problem, cluster: str | None) -> bool:
+    return problem.at is not None and problem.at.file.startswith(f"{cluster}/")
 
 
 def tell_usage_error(error: click.UsageError) -> None:
@@ -112,9 +126,23 @@ def tell_internal_error(error: Exception, *, is_traceback_shown: bool) -> None:
     """Tell that the fault is ours; the traceback is for the report, so only with -v."""
     if is_traceback_shown:
         _tell_traceback(error)
-    what = visible(without_secrets(f"{type(error).__name__}: {error}", is_ours=False).partition("\n")[0])
     hint = "" if is_traceback_shown else " Run it again with -v to see the traceback."
-    tell(f"error: internal error, please report it: {what} ({INTERNAL_CODE}).{hint}", "auto")
+    tell(f"error: {_internal(error)} ({INTERNAL_CODE}).{hint}", "auto")
+
+
+def _internal(error: Exception) -> str:
+    what = visible(without_secrets(f"{type(error).__name__}: {error}", is_ours=False).partition("\n")[0])
+    return f"internal error, please report it: {what}"
+
+
+def of_anything(error: Exception, *, is_traceback_shown: bool) -> ReconcilerError:
+    """Return what to tell of an error of one cluster, where others go on; of a fault of ours the traceback is told."""
+    known = error if isinstance(error, ReconcilerError) else of_a_path(error)
+    if known is not None:
+        return known
+    if is_traceback_shown:
+        _tell_traceback(error)
+    return ReconcilerError(_internal(error), code=INTERNAL_CODE)
 
 
 def tell_of_thread(ended: "threading.ExceptHookArgs") -> None:

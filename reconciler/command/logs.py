@@ -5,6 +5,9 @@ Loaded once a verb runs: `logging` would slow down `--help`.
 
 import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from reconciler.command.terminal import without_secrets
 from reconciler.render.escape import visible
@@ -14,13 +17,33 @@ PROPERTIES = "reconciler.admin.client.properties"
 _OUR_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)
 
 
+@dataclass(slots=True)
+class _Subject:
+    """The cluster that is looked at now, as a line begins with it; empty where one was asked for."""
+
+    said: str = ""
+
+
+_SUBJECT = _Subject()
+
+
+@contextmanager
+def about(cluster: str) -> Iterator[None]:
+    """Say within the block of which cluster each line is."""
+    _SUBJECT.said = f"{cluster}: "
+    try:
+        yield
+    finally:
+        _SUBJECT.said = ""
+
+
 class _Line(logging.Formatter):
     """One line a record, in the form of our other warnings."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return `warning: text`; whatever a library logged cannot steer the terminal, nor hold what it was given."""
         text = without_secrets(super().format(record), is_ours=record.name.partition(".")[0] == OURS)
-        return "\n".join(visible(line) for line in f"{record.levelname.lower()}: {text}".split("\n"))
+        return "\n".join(visible(line) for line in f"{record.levelname.lower()}: {_SUBJECT.said}{text}".split("\n"))
 
 
 class _Once(logging.Filter):
@@ -34,7 +57,7 @@ class _Once(logging.Filter):
         """Tell whether it is new."""
         if record.name != PROPERTIES:
             return True
-        text = record.getMessage()
+        text = f"{_SUBJECT.said}{record.getMessage()}"
         is_new = text not in self._told
         self._told.add(text)
         return is_new

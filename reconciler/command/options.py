@@ -127,7 +127,7 @@ def refuse_state(asked: Asked, verb: str) -> None:
 def _with_options(command: Command, kind: type[click.Option], outputs: Sequence[str]) -> Command:
     rows = (
         (("-C", "--root"), "DIR", f"Folder of the desired state [default: {DEFAULT_ROOT}].", FOLDERS),
-        (("--cluster",), "NAME", "The cluster, a folder of the root; not needed where there is one only.", None),
+        (("--cluster",), "NAME", "The cluster, a folder of the root; some verbs take A,B, LABEL=VALUE or '*'.", None),
         (("--state",), "FILE", "Observed state from a snapshot (- for stdin) instead of the cluster.", FILES),
         (("--client",), "FILE", "Kafka client properties to reach the cluster with.", FILES),
         (("--bootstrap-server",), "HOST:PORT", "Brokers to reach the cluster at.", None),

@@ -9,6 +9,7 @@ from reconciler.model.codec import ALWAYS, FILLED, INLINE, REQUIRED, AtLeast, Id
 from reconciler.model.effect import Destruction, Effect, EffectClass
 from reconciler.model.move import Election, Reason
 from reconciler.model.problem import DRIFT, Location, Problem, ReportedProblem
+from reconciler.model.several import Failed, Outcomes
 from reconciler.model.topic_partition import TopicPartition
 
 _Topic = Annotated[str, "The topic."]
@@ -237,3 +238,20 @@ class DiffReport:
             drift=tuple(map(ReportedProblem.of, found.problems)),
             log_dirs=found.log_dirs,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class DiffOfCluster:
+    """What differs in one of several clusters."""
+
+    cluster: Annotated[str, "The cluster's name."]
+    report: Annotated[DiffReport, INLINE]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffsReport:
+    """What `diff` tells of several clusters."""
+
+    clusters: Annotated[tuple[DiffOfCluster, ...], "What differs in each."]
+    failed: Failed
+    summary: Outcomes

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 
 from reconciler.model.codec import HIDDEN, REQUIRED, Ids, Pattern
 from reconciler.model.problem import Severity
+from reconciler.model.several import Failed, Outcomes
 from reconciler.model.starting import StartOrder
 from reconciler.model.topic_partition import PartitionObject, TopicPartition
 from reconciler.model.vitals import Features, Quorum
@@ -153,3 +154,12 @@ class Diagnosis:
     def is_healthy(self) -> Annotated[bool, "No finding is an error; the exit code is 0."]:
         """Whether there is no error among the findings."""
         return self.count(Severity.ERROR) == 0
+
+
+@dataclass(frozen=True, slots=True)
+class DiagnosesReport:
+    """What `doctor` tells of several clusters."""
+
+    clusters: Annotated[tuple[Diagnosis, ...], "What was found in each."]
+    failed: Failed
+    summary: Outcomes

@@ -26,6 +26,7 @@ from reconciler.model.codec import (
 from reconciler.model.effect import Destruction
 from reconciler.model.grounds import Grounds
 from reconciler.model.problem import DRIFT, Problem, Remedy, ReportedProblem
+from reconciler.model.several import Outcomes
 from reconciler.model.stage import CopyingStage, LogDirsStage, Stage, elections_of, moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
@@ -449,6 +450,7 @@ class PlansReport:
         "The clusters that no plan could be made for, and why.",
     ]
     warnings: Annotated[tuple[ReportedProblem, ...], REQUIRED, "What no order can keep."] = ()
+    summary: Annotated[Outcomes, REQUIRED] = ()
 
 
 BYTES = "bytes"

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Annotated, NamedTuple, Self
 
 from reconciler.model.codec import FILLED, HIDDEN, REQUIRED, AtLeast, Key, Pattern
+from reconciler.model.several import ClusterOutcome
 
 CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE = "KR411", "KR412", "KR413"
 """The violations of `limits`, for those that find them and those that look for a way out."""
@@ -110,6 +111,10 @@ class Reported:
     problems: Annotated[
         tuple[ReportedProblem, ...], "Every problem in every file, in the order of files and lines; none: all is well."
     ]
+    summary: Annotated[
+        tuple[ClusterOutcome, ...] | None,
+        "What came of each cluster, where several are named; not there: they are not.",
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +146,9 @@ class ReportedError:
         tuple[ReportedProblem, ...], Key("error/problems"), "Every problem found, not the first alone."
     ] = ()
     remedies: Annotated[tuple[Remedy, ...], Key("error/remedies"), "What would make it fit, where that is known."] = ()
+    cluster: Annotated[str | None, Key("error/cluster"), "Of several clusters, the one; not there: one was meant."] = (
+        None
+    )
 
 
 class ReconcilerError(Exception):

@@ -11,6 +11,7 @@ from reconciler.model.codec import HIDDEN, INLINE, REQUIRED, Ids, Key, Value
 from reconciler.model.lock import purpose_of_run
 from reconciler.model.move import DirMove, Move
 from reconciler.model.run import Outcome
+from reconciler.model.several import Failed, Outcomes
 from reconciler.model.starting import StartOrder
 from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import PartitionObject, TopicPartition
@@ -261,3 +262,12 @@ def _slowest_first(status: MoveStatus | DirMoveStatus) -> tuple[float, int, Topi
     is_still = status.bytes_per_second == 0 and status.remaining_bytes > 0
     seconds = math.inf if is_still else status.eta_seconds or 0.0
     return -seconds, -status.remaining_bytes, status.move.topic_partition
+
+
+@dataclass(frozen=True, slots=True)
+class StatusesReport:
+    """What `status` tells of several clusters."""
+
+    clusters: Annotated[tuple[Status, ...], "Where the run on each stands."]
+    failed: Failed
+    summary: Outcomes

@@ -8,6 +8,7 @@ from reconciler.model.cluster import REMOTE_STORAGE, Partition, Topic
 from reconciler.model.codec import HIDDEN, INLINE, REQUIRED, Integer, Key
 from reconciler.model.keys import KeyGrowth
 from reconciler.model.problem import Location, ReportedProblem
+from reconciler.model.several import Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +128,6 @@ _Name = Annotated[str | None, "The cluster's name; null where it is not declared
 _Id = Annotated[str, "The cluster's id."]
 _Time = Annotated[str | None, "When it was observed, ISO 8601 in UTC."]
 _Warnings = Annotated[tuple[ReportedProblem, ...], "What could not be seen, and what it means."]
-_Failed = Annotated[
-    Mapping[str, Annotated[str, "What, where and what next, in words."]],
-    "Of several clusters, those that could not be looked at, and why.",
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +146,7 @@ class TopicList:
     """What `topics list` tells. Null is unknown."""
 
     clusters: Annotated[tuple[ListOfCluster, ...], "The clusters; one where one is named."]
-    failed: _Failed
+    failed: Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +165,7 @@ class TopicDescriptions:
     """What `topics describe` tells. Null is unknown."""
 
     clusters: Annotated[tuple[DescriptionOfCluster, ...], "The clusters; one where one is named."]
-    failed: _Failed
+    failed: Failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +185,7 @@ class KeyReport:
     """What `topics key` tells, by the Java client's default partitioner."""
 
     clusters: Annotated[tuple[KeyOfCluster, ...], "The clusters; one where one is named."]
-    failed: _Failed
+    failed: Failed
 
 
 def logical_bytes(partition: Partition) -> int | None:

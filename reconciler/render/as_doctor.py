@@ -28,7 +28,7 @@ def doctor(found: Diagnosis, name: str | None) -> Report:
             *_start(found.start),
             *map(Section, _stopping(found)),
             *(Section(f"not looked at: {what}") for what in found.unexamined),
-            Section(_verdict(found)),
+            Section(verdict(found)),
         ),
         is_dense=True,
     )
@@ -114,6 +114,7 @@ def _stopping(found: Diagnosis) -> Iterator[str]:
         yield f"not safe to stop: {broker} ({named_some(keys)} would go under min ISR, or offline)"
 
 
-def _verdict(found: Diagnosis) -> str:
+def verdict(found: Diagnosis) -> str:
+    """Return how many findings there are, by their weight."""
     counts = [counted(found.count(each), each.value) for each in (Severity.ERROR, Severity.WARNING, Severity.NOTE)]
     return f"{', '.join(counts)}." if found.findings else "Nothing is wrong."

@@ -23,8 +23,13 @@ def line(value: object) -> str:
 
 def changes(found: Changes, fields: Iterable[Difference] = ()) -> str:
     """Return what differs. A value whose key names a secret is masked."""
+    return document(masked_report(found, fields))
+
+
+def masked_report(found: Changes, fields: Iterable[Difference] = ()) -> DiffReport:
+    """Return the same as a value."""
     report = DiffReport.of(found, map(_masked, fields))
-    return document(replace(report, topic_changes=tuple(map(_without_secrets, report.topic_changes))))
+    return replace(report, topic_changes=tuple(map(_without_secrets, report.topic_changes)))
 
 
 def problem_object(problem: Problem) -> dict[str, object]:

@@ -34,7 +34,7 @@ from reconciler.render.markdown_details import ARROW, ROOM_FOR_NOTE, changed, de
 from reconciler.render.markdown_parts import bounded, clipped, figure, fitting, fold, lines_fitting, row, table, units
 from reconciler.render.plan_figures import Disk, RackFigures, disks, rack_spread, racks, stages
 from reconciler.render.review_order import in_review_order
-from reconciler.render.rows import Row, difference_rows, gravest_first, plan_rows
+from reconciler.render.rows import Row, difference_rows, differences_counted, gravest_first, plan_rows
 from reconciler.render.supposed import remedies_markdown, what_if_markdown
 
 LIMIT = 64_000
@@ -79,8 +79,7 @@ def plan(reviewed: Plan, *, limit: int = LIMIT) -> str:
 def changes(found: Changes, fields: Sequence[Difference], cluster_name: str, *, limit: int = LIMIT) -> str:
     """Return what differs as one table, cut where it does not fit."""
     rows = difference_rows(found, fields, arrow=ARROW)
-    count = counted(len(rows) + len(found.stays), "difference") if rows or found.stays else "no differences"
-    blocks = [f"### reconciler diff · {code_span(cluster_name)} · {count}"]
+    blocks = [f"### reconciler diff · {code_span(cluster_name)} · {differences_counted(found, fields)}"]
     blocks += _effects(found.topic_changes)
     blocks += _problems(by_weight(found.problems), limit // _SHARE_OF_PROBLEMS)
     blocks += _table(rows, limit // 2, has_data=False)
@@ -99,10 +98,20 @@ def marker(reviewed: Plan) -> str:
 
 
 def _title(reviewed: Plan, rows: Sequence[Row]) -> str:
+    return f"reconciler · {code_span(reviewed.cluster_name)} · {_counts(reviewed, rows)}"
+
+
+def in_short(reviewed: Plan) -> str:
+    """Return what a plan comes to in a few words."""
+    refused = f"refused: {', '.join(sorted({each.code for each in reviewed.violations}))}"
+    counts = _counts(reviewed, plan_rows(reviewed))
+    return f"{counts} · {refused}" if reviewed.violations else counts
+
+
+def _counts(reviewed: Plan, rows: Sequence[Row]) -> str:
     summary = reviewed.summary
-    parts = ["reconciler", code_span(reviewed.cluster_name)]
     nothing = f"no changes can be planned, {differences_stay(reviewed)}" if reviewed.drift else "no changes"
-    parts.append(counted(len(rows), "change") if rows else nothing)
+    parts = [counted(len(rows), "change") if rows else nothing]
     parts += [size(summary.bytes)] if summary.bytes else []
     parts += [f"{size(summary.dir_bytes)} inside brokers"] if summary.dir_bytes else []
     parts += [estimate(summary.estimated_seconds)] if summary.bytes or summary.dir_bytes else []

@@ -26,7 +26,7 @@ def status(seen: Status, *, has_all: bool = False) -> str:
 
     `has_all`: every move in flight and every throttle, not the slowest few and a summary.
     """
-    lines = [_run_line(seen), *_in_flight(seen, has_all=has_all)]
+    lines = [f"{visible(seen.cluster_name)}: {in_short(seen)}", *_in_flight(seen, has_all=has_all)]
     lines += _throttle_lines(seen) if has_all else _throttles(seen)
     lines += [f"locked by {visible(seen.locked_by)}"] if seen.locked_by else list(_recorded(seen))
     lines += (
@@ -43,13 +43,14 @@ def status(seen: Status, *, has_all: bool = False) -> str:
     return "\n".join([*lines, *_next(seen)]) + "\n"
 
 
-def _run_line(seen: Status) -> str:
-    name, phase = visible(seen.cluster_name), seen.state
+def in_short(seen: Status) -> str:
+    """Return what has become of the run."""
+    phase = seen.state
     if phase is None:
-        return f"{name}: no run is known here."
+        return "no run is known here."
     if phase is Phase.NOT_BEGUN:
         unknown = "no run of it is known here, and nothing of it is done or in flight"
-        return f"{name}: plan {seen.plan_id}, {counted(seen.stages, 'stage')}: {unknown}."
+        return f"plan {seen.plan_id}, {counted(seen.stages, 'stage')}: {unknown}."
     undoes = f", the rollback of plan {visible(seen.undoes)}" if seen.undoes is not None else ""
     parts = [counted(seen.stages, "stage") if seen.stage is None else f"stage {seen.stage} of {seen.stages}"]
     parts += [seen.tally.summary] if seen.tally is not None and seen.tally.moves else []
@@ -57,7 +58,7 @@ def _run_line(seen: Status) -> str:
         parts = ["of its moves nothing is on the cluster any more"]
     state = "done" if phase is Phase.ROLLED_BACK and undoes else _WORDS[phase]
     back = f" Plan {visible(seen.undoes)} is rolled back." if seen.undoes and phase is Phase.ROLLED_BACK else ""
-    return f"{name}: run {seen.plan_id}{undoes}, {state}: {', '.join(parts)}.{back}"
+    return f"run {seen.plan_id}{undoes}, {state}: {', '.join(parts)}.{back}"
 
 
 def _recorded(seen: Status) -> Iterator[str]:

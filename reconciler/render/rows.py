@@ -114,6 +114,12 @@ def _kind_of(found: EffectClass, harmless: str) -> str:
     return harmless if found is EffectClass.HARMLESS else found.value
 
 
+def differences_counted(found: Changes, fields: Sequence[Difference]) -> str:
+    """Return how many differences there are, those included that no plan puts right."""
+    count = len(difference_rows(found, fields)) + len(found.stays)
+    return counted(count, "difference") if count else "no differences"
+
+
 def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str = "->") -> tuple[Row, ...]:
     """Return what differs: topics as a whole, their fields one by one, broken rules, leaders to elect."""
     whole = [change for change in found.topic_changes if isinstance(change, CreateTopic | DeleteTopic)]

@@ -3,15 +3,18 @@
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from reconciler.model.desired import CLUSTER_FILE
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
+from reconciler.model.words import MANY, named_some
 
 DEFAULT_ROOT = "desired-state"
 EVERY = "*"
 """The name that means all clusters of the root."""
+_OF_SEVERAL = (",", "=")
+"""No name has one: between several names, and in labels."""
 _NAME = re.compile("[a-zA-Z0-9._-]{1,249}")
 
 
@@ -31,8 +34,8 @@ class Inputs:
 
     @property
     def are_several_named(self) -> bool:
-        """Whether several clusters are named, or all of the root."""
-        return self.cluster == EVERY or "," in (self.cluster or "")
+        """Whether several clusters are named, or all of the root, or those with some labels."""
+        return self.cluster == EVERY or any(sign in (self.cluster or "") for sign in _OF_SEVERAL)
 
     @property
     def is_one_given(self) -> bool:
@@ -64,11 +67,18 @@ def cluster_names(root: str) -> tuple[str, ...]:
     return tuple(sorted(file.parent.name for file in Path(root).glob(f"*/{CLUSTER_FILE}")))
 
 
-def clusters_named(inputs: Inputs) -> tuple[str, ...]:
-    """Return the clusters that are named, with commas between them, or all of the root for `*`; each once."""
-    if inputs.cluster == EVERY:
-        return cluster_names(inputs.root) or (cluster_name(replace(inputs, cluster=None)),)
-    return tuple(dict.fromkeys(filter(None, (inputs.cluster or "").split(","))))
+def require_cluster(root: str, name: str) -> None:
+    """Raise InvalidInput where the root has other clusters, but no folder of that name."""
+    there = clusters_there(root)
+    if there and _NAME.fullmatch(name) and not (Path(root) / name).is_dir():
+        message = f"there is no folder {Path(root) / name}: check -C and --cluster{there}"
+        raise InvalidInput([Problem("KR100", message)])
+
+
+def clusters_there(root: str) -> str:
+    """Return which clusters the root has, as the end of a sentence; empty for none."""
+    names = cluster_names(root)
+    return f" ({root} has {named_some(names, MANY)})" if names else ""
 
 
 def cluster_name(inputs: Inputs) -> str:

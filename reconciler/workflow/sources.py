@@ -15,7 +15,7 @@ from reconciler.model.client_properties import cautions
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
 from reconciler.model.problem import ClusterUnavailable, InvalidInput, MissingRight, Problem
-from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names
+from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names, clusters_there, require_cluster
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,9 @@ def desired_state(inputs: Inputs) -> Desired:
     """Return all that is declared for the cluster; raises InvalidInput with every problem in every file."""
     from reconciler.files.load import load_desired
 
-    return load_desired(Path(inputs.root), cluster_name(inputs))
+    name = cluster_name(inputs)
+    require_cluster(inputs.root, name)
+    return load_desired(Path(inputs.root), name)
 
 
 def declared(inputs: Inputs, name: str) -> Desired | None:
@@ -197,7 +199,10 @@ def _properties(inputs: Inputs, desired: Desired | None) -> Mapping[str, str]:
         return {**given, BOOTSTRAP: inputs.bootstrap_server}
     if not given and desired is None and inputs.cluster:
         missing = Path(inputs.root) / inputs.cluster
-        raise NotNamed(f"there is no folder {missing}: check -C and --cluster, or give --bootstrap-server or --client")
+        there = clusters_there(inputs.root)
+        raise NotNamed(
+            f"there is no folder {missing}: check -C and --cluster{there}, or give --bootstrap-server or --client"
+        )
     if not given:
         raise NotNamed("no cluster to talk to: name one with --cluster, --client FILE or --bootstrap-server HOST:PORT")
     return given

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +13,9 @@ from reconciler.files.load import load_cluster, read_declared
 from reconciler.files.policies import read_policies
 from reconciler.model.desired import CLUSTER_FILE, DesiredCluster
 from reconciler.model.problem import InvalidInput, Location, PlacedProblem, Problem
-from reconciler.workflow.inputs import EVERY, Inputs, cluster_name, cluster_names
+from reconciler.workflow.inputs import EVERY, Inputs, cluster_names, require_cluster
 from reconciler.workflow.mirrors import file_problems
+from reconciler.workflow.several import clusters_named
 
 SAME_ID = "KR134"
 
@@ -27,6 +28,10 @@ class Validated:
     topics: int
     found: tuple[tuple[Problem, Location], ...]
 
+    def count(self, cluster: str) -> int:
+        """Return how many problems one of the clusters has."""
+        return sum(at.file.partition("/")[0] == cluster for _, at in self.found)
+
     @property
     def problems(self) -> tuple[Problem, ...]:
         """Every problem, as it was found; one of a whole folder has no place."""
@@ -38,8 +43,7 @@ def validate_files(inputs: Inputs) -> Validated:
 
     Of policies it is seen that they only ask; what they ask, Spark alone understands.
     """
-    names: Sequence[str] = [inputs.cluster] if inputs.cluster and inputs.cluster != EVERY else ()
-    names = names or cluster_names(inputs.root) or (cluster_name(replace(inputs, cluster=None)),)
+    names = clusters_named(inputs if inputs.cluster else replace(inputs, cluster=EVERY))
     topics = 0
     found: dict[Problem, Location] = {}
     clusters: dict[str, DesiredCluster] = {}
@@ -48,6 +52,7 @@ def validate_files(inputs: Inputs) -> Validated:
         home = Location(f"{name}/{CLUSTER_FILE}", 1)
         problems: list[Problem] = []
         try:
+            require_cluster(inputs.root, name)
             read = read_declared(Path(inputs.root), name)
             topics += read.topics
             clusters[name] = read.desired.cluster

@@ -99,8 +99,16 @@ def test_what_became_of_a_rate_is_what_its_schema_says() -> None:
 
 
 @pytest.mark.long
-def test_the_plans_of_several_clusters_are_what_their_schema_says(folder: Path) -> None:
-    check("plans", run("plan", "--cluster", "*", "-o", "json", cwd=folder).out)
+@pytest.mark.parametrize(
+    ("schema", "verb"),
+    [("plans", "plan"), ("diffs", "diff"), ("statuses", "status"), ("doctors", "doctor"), ("validate", "validate")],
+)
+def test_what_is_told_of_several_clusters_is_what_its_schema_says(schema: str, verb: str, folder: Path) -> None:
+    check(schema, run(verb, "--cluster", "*", "-o", "json", cwd=folder).out)
+    ended = run(verb, "--cluster", "demo,nowhere", "-o", "json", cwd=folder, expect=None)
+    check(schema, ended.out)
+    if verb != "validate":
+        check("error", ended.err)
 
 
 @pytest.mark.long

@@ -15,16 +15,16 @@ from reconciler.groups.workflow.delete import DeleteOutcome
 from reconciler.groups.workflow.reset_offsets import ResetOutcome
 from reconciler.model.against import Comparison
 from reconciler.model.budget import CurveReport
-from reconciler.model.change import DiffReport
+from reconciler.model.change import DiffReport, DiffsReport
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import Schema, schema_of
-from reconciler.model.diagnosis import Diagnosis
+from reconciler.model.diagnosis import DiagnosesReport, Diagnosis
 from reconciler.model.explanation import Explanation
 from reconciler.model.imported import ImportReport
 from reconciler.model.plan import Plan, PlansReport, Verdict
 from reconciler.model.problem import Reported, ReportedError
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
-from reconciler.model.status import Status
+from reconciler.model.status import Status, StatusesReport
 from reconciler.model.topic_report import KeyReport, TopicDescriptions, TopicList
 from reconciler.workflow.init import Written
 
@@ -52,10 +52,13 @@ FORMATS = {
     "run": Format(RunResult, "Run", "What `reconciler apply -o json` and `cancel -o json` print"),
     "rollback": Format(RolledBack, "Rollback", "What `reconciler cancel --rollback -o json` prints"),
     "status": Format(Status, "Status", "What `reconciler status -o json` prints; with --watch one such object a line"),
+    "statuses": Format(StatusesReport, "Statuses", "What `reconciler status --cluster A,B -o json` prints"),
     "verdict": Format(Verdict, "Verdict", "What `reconciler show --prove -o json` prints"),
     "doctor": Format(Diagnosis, "Doctor", "What `reconciler doctor -o json` prints"),
+    "doctors": Format(DiagnosesReport, "Doctors", "What `reconciler doctor --cluster A,B -o json` prints"),
     "diff": Format(DiffReport, "Diff", "What `reconciler diff -o json` prints"),
     "against": Format(Comparison, "Against", "What `reconciler diff --against -o json` prints"),
+    "diffs": Format(DiffsReport, "Diffs", "What `reconciler diff --cluster A,B -o json` prints"),
     "validate": Format(Reported, "Validate", "What `reconciler validate -o json` prints"),
     "error": Format(ReportedError, "Error", "What a verb with `-o json` prints to stderr when it fails"),
     "init": Format(Written, "Init", "What `reconciler init -o json` prints"),

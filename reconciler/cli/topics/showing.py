@@ -41,9 +41,8 @@ def show_topics(
 ) -> int:
     """Look at the topics of the cluster that is meant, or of each, write them, and return the worst exit code."""
     from reconciler.command.progress import reading
-    from reconciler.command.several import of_one_or_each, tell_failed
+    from reconciler.command.several import of_one_or_each, tell_failed, tell_of
     from reconciler.render.as_json import document
-    from reconciler.render.as_text import problems
     from reconciler.workflow.inputs import Inputs
     from reconciler.workflow.topics import no_such_topics, topics_seen
 
@@ -61,7 +60,8 @@ def show_topics(
         json=lambda: document(report(seen, found.reasons)),
         csv=lambda: csv(seen),
     )
-    asked.tell(problems((one for each in seen for one in each.warnings), root=asked.inputs.root))
+    for name, one in found.made.items():
+        tell_of(asked, name, one.warnings)
     code = tell_failed(asked, found.failed)
     unmatched = {one: at for each in seen for one, at in each.unmatched.items()}
     missing = {one: at for one, at in unmatched.items() if all(one in each.unmatched for each in seen)}
