@@ -25,6 +25,7 @@ SUFFIXES = (".yaml", ".yml")
 NAMELESS = "the topic"
 MAX_DEPTH = 64
 _LONGEST_NAME = 250
+_MOST_NAMED = 20
 _Declaring = TypeVar("_Declaring", DesiredTopic, DesiredMirror)
 
 
@@ -35,6 +36,13 @@ class Declared:
     desired: Desired
     topics: int
     problems: tuple[Problem, ...] = ()
+
+
+def there_are(root: Path) -> str:
+    """Return which clusters that root has, to follow what is said of one that it has not."""
+    names = sorted(file.parent.name for file in root.glob(f"*/{CLUSTER_FILE}"))
+    more = ", …" if len(names) > _MOST_NAMED else ""
+    return f"; {root} has {', '.join(names[:_MOST_NAMED]) or 'no cluster'}{more}"
 
 
 def load_desired(root: Path, cluster: str) -> Desired:
@@ -59,7 +67,8 @@ def read_declared(root: Path, cluster: str) -> Declared:
     found = _Found()
     files = sorted(_files(folder, root, found.problems, (), {}))
     if not files and not found.problems:
-        raise InvalidInput([Problem("KR100", f"{folder} holds no YAML files: check -C and --cluster")])
+        missing = f"{folder} holds no YAML files: check -C and --cluster{there_are(root)}"
+        raise InvalidInput([Problem("KR100", missing)])
     digest = hashlib.sha256()
     with collector_paused():
         for path in files:

@@ -197,7 +197,12 @@ def _properties(inputs: Inputs, desired: Desired | None) -> Mapping[str, str]:
         return {**given, BOOTSTRAP: inputs.bootstrap_server}
     if not given and desired is None and inputs.cluster:
         missing = Path(inputs.root) / inputs.cluster
-        raise NotNamed(f"there is no folder {missing}: check -C and --cluster, or give --bootstrap-server or --client")
+        from reconciler.files.load import there_are
+
+        raise NotNamed(
+            f"there is no folder {missing}: check -C and --cluster, or give --bootstrap-server or --client"
+            f"{there_are(Path(inputs.root))}"
+        )
     if not given:
         raise NotNamed("no cluster to talk to: name one with --cluster, --client FILE or --bootstrap-server HOST:PORT")
     return given
