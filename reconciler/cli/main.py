@@ -22,6 +22,7 @@ from reconciler.command.exits import (
 from reconciler.command.habits import spelled
 from reconciler.command.options import Asked, group_options
 from reconciler.command.stopping import OUTPUTS, Closed, Terminated, guard_outputs
+from reconciler.command.terminal import choose_color
 from reconciler.command.verbs import Verb, VerbGroup
 from reconciler.model.problem import ReconcilerError
 
@@ -113,6 +114,7 @@ def run() -> NoReturn:
 def main(arguments: Sequence[str]) -> int:
     """Run the program on these arguments and return its exit code; every error ends here, as a sentence."""
     asked = Asked()
+    choose_color(asked.color)
     try:
         try:
             code = reconciler.main(args=spelled(arguments), prog_name="reconciler", standalone_mode=False, obj=asked)

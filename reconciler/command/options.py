@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from reconciler.command.terminal import tell, write
+from reconciler.command.terminal import choose_color, tell, write
 from reconciler.workflow.inputs import DEFAULT_ROOT, Inputs, cluster_names
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -151,6 +151,8 @@ def _remember(context: click.Context, parameter: click.Parameter, value: str | N
     asked = context.find_root().obj
     if value is not None and parameter.name is not None and isinstance(asked, Asked):
         asked.values[parameter.name] = value
+        if parameter.name == "color":
+            choose_color(value)
 
 
 def _remember_source_states(context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> None:

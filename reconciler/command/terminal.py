@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TextIO
 
 import click
 
@@ -35,6 +36,26 @@ def is_colored(choice: str, *, is_terminal: bool, environ: Mapping[str, str] | N
     if any(variables.get(name, "0") not in {"", "0"} for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
         return True
     return is_terminal and variables.get("TERM") != "dumb"
+
+
+@dataclass(slots=True)
+class _Choice:
+    """When to colour what is told where nothing else is said."""
+
+    color: str = "auto"
+
+
+_CHOICE = _Choice()
+
+
+def choose_color(choice: str) -> None:
+    """Colour by this choice from now on, errors and progress included."""
+    _CHOICE.color = choice
+
+
+def is_stream_colored(stream: TextIO) -> bool:
+    """Return whether what goes to that stream is coloured by what was chosen."""
+    return is_colored(_CHOICE.color, is_terminal=stream.isatty())
 
 
 def write(text: str, color: str = "never") -> None:
@@ -124,7 +145,7 @@ def is_confirmed(question: str) -> bool:
 
 def _echo(text: str, choice: str, *, err: bool) -> None:
     stream = sys.stderr if err else sys.stdout
-    is_painted = is_colored(choice, is_terminal=stream.isatty())
+    is_painted = is_stream_colored(stream) if choice == "auto" else is_colored(choice, is_terminal=stream.isatty())
     text = _OBEYED.sub(lambda found: _escaped(found.group()), text)
     click.echo(_painted(text) if is_painted else text, nl=not text.endswith("\n"), err=err, color=is_painted)
 
