@@ -24,7 +24,7 @@ def command(asked: Asked, *, detailed_exitcode: bool) -> int:
     with reading("comparing") as progress:
         found = find_differences(asked.inputs, progress=progress)
     asked.write(
-        text=lambda: as_text.changes(found.changes, found.fields, root=asked.inputs.root),
+        text=lambda: asked.folded(as_text.changes(found.changes, found.fields, root=asked.inputs.root)),
         json=lambda: as_json.changes(found.changes, found.fields),
         markdown=lambda: as_markdown.changes(found.changes, found.fields, found.cluster_name),
     )

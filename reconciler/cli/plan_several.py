@@ -34,7 +34,7 @@ def show_several(
     for name, made in several.planned.items() if out is not None else ():
         write_plan(made.plan, Path(str(out)) / f"{name}.json")
     asked.write(
-        text=lambda: _text(several, inputs.root),
+        text=lambda: asked.folded(_text(several, inputs.root, has_stages=asked.verbosity > 0)),
         json=lambda: as_json.document(several.report),
         markdown=lambda: _markdown(several),
     )
@@ -45,13 +45,13 @@ def show_several(
     return tell_failed(asked, several.failed, map(exit_code, several.planned.values()))
 
 
-def _text(several: "Several", root: str) -> str:
+def _text(several: "Several", root: str, *, has_stages: bool) -> str:
     from reconciler.render.as_text import Matched, planned
 
     shown = []
     for name, made in several.planned.items():
         matched = Matched(made.topics, made.partitions, made.undeclared)
-        shown.append(f"{name}\n{planned(made.plan, matched, root=root)}")
+        shown.append(f"{name}\n{planned(made.plan, matched, root=root, has_stages=has_stages)}")
     return "\n".join([*shown, *_order(several)])
 
 

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from reconciler.command.terminal import choose_color, tell, write
+from reconciler.command.terminal import choose_color, columns_shown, tell, write
 from reconciler.workflow.inputs import DEFAULT_ROOT, Inputs, cluster_names
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -51,6 +51,15 @@ class Asked:
     def write(self, **forms: Callable[[], str]) -> None:
         """Write what was asked for in the form that was asked for: `text=`, `json=`, `kafka_json=`; text in colour."""
         write(forms[self.output.replace("-", "_")](), self.color if self.output == TEXT else "never")
+
+    def folded(self, text: str) -> str:
+        """Return the text as the terminal holds it, or as COLUMNS says; as it is where no terminal is written to."""
+        columns = columns_shown()
+        if columns is None:
+            return text
+        from reconciler.render.folded import folded
+
+        return folded(text, columns, is_whole=self.verbosity > 0)
 
     def tell(self, lines: Iterable[str]) -> None:
         """Tell these lines, such as warnings, if there are any; in colour."""
@@ -142,7 +151,7 @@ def _with_options(command: Command, kind: type[click.Option], outputs: Sequence[
             expose_value=False, callback=_remember, shell_complete=clusters if names == ("--cluster",) else None,
         )(command)  # fmt: skip
     return click.option(
-        "-v", "--verbose", count=True, help="Say more; twice for the client's own log.", cls=kind,
+        "-v", "--verbose", count=True, help="Say more, such as every move of a plan; twice for the client's own log.", cls=kind,
         expose_value=False, callback=_remember_verbosity,
     )(command)  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -56,6 +57,15 @@ def choose_color(choice: str) -> None:
 def is_stream_colored(stream: TextIO) -> bool:
     """Return whether what goes to that stream is coloured by what was chosen."""
     return is_colored(_CHOICE.color, is_terminal=stream.isatty())
+
+
+def columns_shown() -> int | None:
+    """Return how wide stdout is: COLUMNS, its terminal, 80 for one that does not say; None for a file or a pipe.
+
+    A program that reads it finds a change in one line, and the same bytes, whoever started it.
+    """
+    is_said = os.environ.get("COLUMNS", "").isdecimal()
+    return shutil.get_terminal_size().columns if is_said or sys.stdout.isatty() else None
 
 
 def write(text: str, color: str = "never") -> None:

@@ -78,9 +78,11 @@ def no_changes(reviewed: Plan, found: Matched, *, root: str = "") -> str:
     return "\n".join([*_head(reviewed), _nothing_to_do(reviewed, matched), *findings(reviewed, root=root)]) + "\n"
 
 
-def planned(reviewed: Plan, found: Matched, *, root: str = "") -> str:
+def planned(reviewed: Plan, found: Matched, *, root: str = "", has_stages: bool = False) -> str:
     """Return the plan or, where there is nothing to do, that and how much was looked at."""
-    return no_changes(reviewed, found, root=root) if reviewed.is_empty else plan(reviewed, root=root)
+    if reviewed.is_empty:
+        return no_changes(reviewed, found, root=root)
+    return plan(reviewed, root=root, has_stages=has_stages)
 
 
 def _budget(reviewed: Plan) -> list[str]:
