@@ -3,9 +3,10 @@
 A shell completes the names of clusters, files and folders from here.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, TextIO, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -52,9 +53,9 @@ class Asked:
         """Write what was asked for in the form that was asked for: `text=`, `json=`, `kafka_json=`; text in colour."""
         write(forms[self.output.replace("-", "_")](), self.color if self.output == TEXT else "never")
 
-    def folded(self, text: str) -> str:
-        """Return the text as the terminal holds it, or as COLUMNS says; as it is where no terminal is written to."""
-        columns = columns_shown()
+    def folded(self, text: str, stream: TextIO | None = None) -> str:
+        """Return the text as the stream's terminal holds it, or as COLUMNS says; as it is for a file or a pipe."""
+        columns = columns_shown(stream or sys.stdout)
         if columns is None:
             return text
         from reconciler.render.folded import folded
@@ -62,10 +63,10 @@ class Asked:
         return folded(text, columns, is_whole=self.verbosity > 0)
 
     def tell(self, lines: Iterable[str]) -> None:
-        """Tell these lines, such as warnings, if there are any; in colour."""
+        """Tell these lines, such as warnings, if there are any; folded, and in colour."""
         told = "\n".join(lines)
         if told:
-            tell(told, self.color)
+            tell(self.folded(told, sys.stderr), self.color)
 
     @property
     def inputs(self) -> Inputs:
@@ -151,7 +152,8 @@ def _with_options(command: Command, kind: type[click.Option], outputs: Sequence[
             expose_value=False, callback=_remember, shell_complete=clusters if names == ("--cluster",) else None,
         )(command)  # fmt: skip
     return click.option(
-        "-v", "--verbose", count=True, help="Say more, such as every move of a plan; twice for the client's own log.", cls=kind,
+        "-v", "--verbose", count=True, cls=kind,
+        help="Say more, such as every move of a plan; twice for the client's own log.",
         expose_value=False, callback=_remember_verbosity,
     )(command)  # fmt: skip
 

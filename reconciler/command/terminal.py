@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -19,6 +18,7 @@ _COLORS = (
     (re.compile(r"^(warning|leftover throttles|Stopped|Cancelled)\b", re.MULTILINE), "yellow"),
     (re.compile(r"^(No changes\.|Done\b)", re.MULTILINE), "green"),
 )
+_COLUMNS = 80
 # What a terminal obeys or does not show, and the older form of a command to GitHub's runner. Names are spelled out
 # where they are rendered; this is for JSON, which may hold any character, and for what was forgotten there.
 _OBEYED = re.compile(
@@ -59,13 +59,20 @@ def is_stream_colored(stream: TextIO) -> bool:
     return is_colored(_CHOICE.color, is_terminal=stream.isatty())
 
 
-def columns_shown() -> int | None:
-    """Return how wide stdout is: COLUMNS, its terminal, 80 for one that does not say; None for a file or a pipe.
+def columns_shown(stream: TextIO) -> int | None:
+    """Return how wide that stream is: COLUMNS, its terminal, 80 for one that does not say; None for a file or a pipe.
 
     A program that reads it finds a change in one line, and the same bytes, whoever started it.
     """
-    is_said = os.environ.get("COLUMNS", "").isdecimal()
-    return shutil.get_terminal_size().columns if is_said or sys.stdout.isatty() else None
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    if not stream.isatty():
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+    except OSError:
+        return _COLUMNS
 
 
 def write(text: str, color: str = "never") -> None:
