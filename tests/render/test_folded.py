@@ -87,7 +87,7 @@ def test_plan_v_lists_the_moves_and_a_pipe_has_each_change_in_one_line(
     demo = ROOT / "desired-state"
     where = ("-C", str(demo), "--cluster", "demo", "--state", str(demo / "demo" / "snapshot.json"))
     monkeypatch.setenv("COLUMNS", "80")
-    narrow = reconciler("plan", "-v", *where, "--out", tmp_path / "plan.json").out
+    narrow = reconciler("plan", "-v", *where, "--out", str(tmp_path / "plan.json")).out
     saved = json.loads((tmp_path / "plan.json").read_text("utf-8"))
     moves = [each for stage in saved["stages"] for each in stage.get("moves", ())]
     told = [f"~ {each['topic']}-{each['partition']} " for each in moves]
@@ -95,7 +95,7 @@ def test_plan_v_lists_the_moves_and_a_pipe_has_each_change_in_one_line(
     assert [narrow.index(each) for each in told] == sorted(narrow.index(each) for each in told)
     assert max(map(len, narrow.splitlines())) <= 80
     monkeypatch.delenv("COLUMNS")
-    whole = reconciler("show", tmp_path / "plan.json").out
+    whole = reconciler("show", str(tmp_path / "plan.json")).out
     assert any(len(line) > 80 for line in whole.splitlines())
     monkeypatch.setenv("COLUMNS", "120")
-    assert max(map(len, reconciler("show", tmp_path / "plan.json").out.splitlines())) <= 120
+    assert max(map(len, reconciler("show", str(tmp_path / "plan.json")).out.splitlines())) <= 120
