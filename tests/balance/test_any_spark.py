@@ -15,6 +15,8 @@ from helpers.waiting import HANG
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
 PROGRAM = ("-m", "balance.any_spark")
+# Of 3.5, Spark Connect refuses the others.
+WITHOUT_HOLES = ("balance-even.txt", "balance-loads.txt", "loads-even.txt")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,7 @@ def test_on_spark_connect(version: str, lake: Path, tmp_path: Path) -> None:
     python = python_with(version)
     with connect_server(tmp_path, python, connect_jars(version)) as server:
         _run(python, PROGRAM, lake, tmp_path / "out", server)
-    _assert_same(tmp_path / "out", lake / "expected")
+    _assert_same(tmp_path / "out", lake / "expected", _names(version))
 
 
 # The first gives settings back, the last works in a copy.
@@ -58,7 +60,7 @@ def test_in_a_session_of_somebody_else_on_spark_connect(version: str, lake: Path
     python = python_with(version)
     with connect_server(tmp_path, python, connect_jars(version)) as server:
         _run(python, PROGRAM, lake, tmp_path / "out", EXISTING, SPARK_REMOTE=server)
-    _assert_same(tmp_path / "out", lake / "expected")
+    _assert_same(tmp_path / "out", lake / "expected", _names(version))
 
 
 def _run(program: Path, arguments: Sequence[str], lake: Path, out: Path, *master: str, **more: str) -> None:
@@ -74,8 +76,13 @@ def _run(program: Path, arguments: Sequence[str], lake: Path, out: Path, *master
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def _assert_same(found: Path, expected: Path) -> None:
-    names = sorted(path.name for path in expected.glob("*.txt"))
+def _names(version: str) -> Sequence[str] | None:
+    """Return what is found on Spark Connect; None: all."""
+    return WITHOUT_HOLES if version.startswith("3.") else None
+
+
+def _assert_same(found: Path, expected: Path, some: Sequence[str] | None = None) -> None:
+    names = sorted(some or (path.name for path in expected.glob("*.txt")))
     assert sorted(path.name for path in found.glob("*.txt")) == names
     for name in names:
         assert (found / name).read_text().splitlines() == (expected / name).read_text().splitlines(), name

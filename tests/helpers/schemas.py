@@ -13,6 +13,7 @@ from reconciler.groups.model.simulation import Scenario, ScenarioList, Simulated
 from reconciler.groups.model.state import GroupDescriptions, GroupLags, GroupList
 from reconciler.groups.workflow.delete import DeleteOutcome
 from reconciler.groups.workflow.reset_offsets import ResetOutcome
+from reconciler.model.against import Comparison
 from reconciler.model.budget import CurveReport
 from reconciler.model.change import DiffReport
 from reconciler.model.cluster import Cluster
@@ -54,6 +55,7 @@ FORMATS = {
     "verdict": Format(Verdict, "Verdict", "What `reconciler show --prove -o json` prints"),
     "doctor": Format(Diagnosis, "Doctor", "What `reconciler doctor -o json` prints"),
     "diff": Format(DiffReport, "Diff", "What `reconciler diff -o json` prints"),
+    "against": Format(Comparison, "Against", "What `reconciler diff --against -o json` prints"),
     "validate": Format(Reported, "Validate", "What `reconciler validate -o json` prints"),
     "error": Format(ReportedError, "Error", "What a verb with `-o json` prints to stderr when it fails"),
     "init": Format(Written, "Init", "What `reconciler init -o json` prints"),

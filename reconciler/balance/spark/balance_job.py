@@ -48,7 +48,7 @@ from reconciler.balance.spark.growth import GROWTH, slopes_of, whole_growth, wit
 from reconciler.balance.spark.history import fills_since_seen
 from reconciler.balance.spark.history_collected import collected_history
 from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
-from reconciler.balance.spark.holes import averages_of, fills_of, series_of, with_known
+from reconciler.balance.spark.holes import averages_of, fills_of, require_new_spark, series_of, with_known
 from reconciler.balance.spark.lake import DaysOfLake, Window
 from reconciler.balance.spark.loads_job import SampleTask
 from reconciler.balance.spark.normalise import MARKED, cleaned, normalised
@@ -282,6 +282,7 @@ def balance_of_samples(
             standing = with_sizes(standing, _last_sizes(rows))
         whole = lasting = with_growth(summed, rows, carriers, found.with_slopes)
         if found.with_holes:
+            require_new_spark()
             with_holes = _clusters(rows.sparkSession, found.with_holes)
             holed = of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi")
             series = settled(series_of(holed, _WAYS))

@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.model.load_report import Rule
-from reconciler.balance.spark.holes import fills_of, rung_counts, with_p95
+from reconciler.balance.spark.holes import fills_of, require_new_spark, rung_counts, with_p95
 from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MICROS_PER_DAY, MILLI, P95, counts, is_kept
 from reconciler.balance.spark.schemas import KEYS, LOADS, LOG_START, RATES
 from reconciler.balance.spark.spellings import all_of, settled
@@ -78,6 +78,7 @@ def measured(partitions: DataFrame, bucket_seconds: int, known: DataFrame | None
     whole = partitions
     with_holes = _with_holes(partitions, clusters)
     if with_holes.limit(1).count():
+        require_new_spark()
         holed = partitions.join(F.broadcast(with_holes), on="cluster", how="left_semi")
         series = settled(_series(holed))
         fills = settled(_fills(series))

@@ -28,7 +28,8 @@ from pyspark.sql.types import StructType
 from reconciler.balance.files.arrow_tables import ArrowTable
 from reconciler.balance.spark.connect import is_connected
 
-_TAKES_ARROW = 4
+_NEW = 4
+"""The first version that takes Arrow tables, and whose Spark Connect settles some."""
 
 
 def tried(text: str, kind: str) -> Column:
@@ -38,7 +39,7 @@ def tried(text: str, kind: str) -> Column:
 
 def in_spark(spark: SparkSession, table: ArrowTable) -> DataFrame:
     """Return the Arrow table in Spark. No Python runs beside executors for it, as it would for a list of rows."""
-    if int(pyspark.__version__.partition(".")[0]) >= _TAKES_ARROW:
+    if _is_new():
         return spark.createDataFrame(table)
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -73,8 +74,11 @@ def united(tables: Iterable[DataFrame]) -> DataFrame:
 def settled(table: DataFrame) -> DataFrame:
     """Compute the rows of the table now, once, and return them; they stay while it is held, and until `unpersist`.
 
-    What follows is planned without all that they came from, which Spark looks through again at every join.
+    What follows is planned without all that they came from, which Spark looks through again at every join; but for
+    Spark Connect of 3.5 (`settles`).
     """
+    if not settles():
+        return table.persist(StorageLevel.DISK_ONLY)
     if not is_connected():
         return table.localCheckpoint()
     # The client checkpoints few steps only, as protobuf reads no message nested deeper than 100: so those of a view.
@@ -82,10 +86,17 @@ def settled(table: DataFrame) -> DataFrame:
     table.createOrReplaceTempView(name)
     try:
         return session.table(name).localCheckpoint()
-    except NotImplementedError:
-        return table.persist(StorageLevel.DISK_ONLY)
     finally:
         session.catalog.dropTempView(name)
+
+
+def settles() -> bool:
+    """Return whether tables are settled here: where not, they are only kept, and what follows is planned with them."""
+    return _is_new() or not is_connected()
+
+
+def _is_new() -> bool:
+    return int(pyspark.__version__.partition(".")[0]) >= _NEW
 
 
 def all_of(first: Column, *others: Column) -> Column:
