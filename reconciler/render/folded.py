@@ -42,8 +42,11 @@ def _change(line: str, columns: int, *, is_whole: bool) -> list[str]:
         if count < len(cells) and len(first) <= columns and len(second) <= columns:
             return [first, second]
     what, tail = (cells[0], cells[1:]) if len(cells) > 1 else ("", cells)
-    lines = _wrapped(one.strip(), columns, "  ", _BELOW)
-    if is_whole or len(lines) == _MOST_LINES:
+    for form in (f"{aligned}{'  '.join(cells)}", one):
+        lines = _wrapped(form.strip(), columns, "  ", _BELOW)
+        if len(lines) == _MOST_LINES:
+            return lines
+    if is_whole:
         return lines
     # The effect says what is lost: it is cut last.
     effect = _middle(tail[-1], columns - len(_BELOW)) if tail else ""
