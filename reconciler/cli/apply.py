@@ -126,7 +126,7 @@ def _is_wanted(plan: Plan, asked: Asked) -> bool:
     if plan.is_empty:
         return True
     require_answers("review the plan with show")
-    tell(as_text.plan(plan, root=asked.inputs.root), asked.color)
+    asked.tell([as_text.plan(plan, root=asked.inputs.root, has_stages=asked.verbosity > 0)])
     return is_confirmed(f"Apply plan {plan.id} to {plan.cluster_name} ({plan.cluster_id})?")
 
 

@@ -95,7 +95,7 @@ def _show(asked: Asked, plan_path: str | None, out: str | None, *, is_dry_run: b
     if out is not None:
         write_plan(plan, out)
     asked.write(
-        text=lambda: as_text.plan(plan, root=asked.inputs.root, has_stages=True),
+        text=lambda: asked.folded(as_text.plan(plan, root=asked.inputs.root, has_stages=True)),
         json=lambda: plan_text(plan),
         markdown=lambda: as_markdown.plan(plan),
     )
@@ -147,7 +147,7 @@ class _Watch:
         self.hook = None
         if self.is_sure:
             return True
-        tell(as_text.plan(plan, root=self.asked.inputs.root, has_stages=True), self.asked.color)
+        self.asked.tell([as_text.plan(plan, root=self.asked.inputs.root, has_stages=True)])
         return is_confirmed(f"Run this rollback on {plan.cluster_name} ({plan.cluster_id})?")
 
     def progress(self, seen: RunProgress) -> None:

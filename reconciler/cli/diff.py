@@ -49,7 +49,7 @@ def command(asked: Asked, *, detailed_exitcode: bool, against: str | None) -> in
         return _several(asked, partial(_exit_of, is_detailed=detailed_exitcode))
     found = _look(asked.inputs)
     asked.write(
-        text=lambda: as_text.changes(found.changes, found.fields, root=asked.inputs.root),
+        text=lambda: asked.folded(as_text.changes(found.changes, found.fields, root=asked.inputs.root)),
         json=lambda: as_json.changes(found.changes, found.fields),
         markdown=lambda: as_markdown.changes(found.changes, found.fields, found.cluster_name),
     )

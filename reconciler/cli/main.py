@@ -19,8 +19,10 @@ from reconciler.command.exits import (
     tell_of_thread,
     tell_usage_error,
 )
+from reconciler.command.habits import spelled
 from reconciler.command.options import Asked, group_options
 from reconciler.command.stopping import OUTPUTS, Closed, Terminated, guard_outputs
+from reconciler.command.terminal import choose_color
 from reconciler.command.verbs import Verb, VerbGroup
 from reconciler.model.problem import ReconcilerError
 
@@ -114,13 +116,14 @@ def run() -> NoReturn:
 def main(arguments: Sequence[str]) -> int:
     """Run the program on these arguments and return its exit code; every error ends here, as a sentence."""
     asked = Asked()
+    choose_color(asked.color)
     try:
         try:
-            code = reconciler.main(args=list(arguments), prog_name="reconciler", standalone_mode=False, obj=asked)
+            code = reconciler.main(args=spelled(arguments), prog_name="reconciler", standalone_mode=False, obj=asked)
         finally:
             OUTPUTS.hush()
     except click.UsageError as error:
-        tell_usage_error(error)
+        tell_usage_error(error, arguments)
         return Exit.USAGE
     except ReconcilerError as error:
         code = exit_of(error)

@@ -238,6 +238,7 @@ def _show(made: "Planned", asked: Asked) -> None:
     from reconciler.render import as_markdown, as_text
 
     plan, root = made.plan, asked.inputs.root
+    matched = as_text.Matched(made.topics, made.partitions, made.undeclared)
 
     def page() -> str:
         from reconciler.render import as_plan_html
@@ -245,7 +246,7 @@ def _show(made: "Planned", asked: Asked) -> None:
         return as_plan_html.plan(plan)
 
     asked.write(
-        text=lambda: as_text.planned(plan, as_text.Matched(made.topics, made.partitions, made.undeclared), root=root),
+        text=lambda: asked.folded(as_text.planned(plan, matched, root=root, has_stages=asked.verbosity > 0)),
         json=lambda: plan_text(plan),
         markdown=lambda: as_markdown.plan(plan),
         html=page,

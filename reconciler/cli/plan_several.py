@@ -36,7 +36,9 @@ def show_several(
     for name, made in several.planned.items() if out is not None else ():
         write_plan(made.plan, Path(str(out)) / f"{name}.json")
     asked.write(
-        text=lambda: as_several.text(_text(several, inputs.root), summary),
+        text=lambda: asked.folded(
+            as_several.text(_text(several, inputs.root, has_stages=asked.verbosity > 0), summary)
+        ),
         json=lambda: as_json.document(replace(several.report, summary=summary)),
         markdown=lambda: "\n".join([*_markdown(several), as_several.table(summary).markdown()]),
     )
@@ -47,13 +49,13 @@ def show_several(
     return tell_failed(asked, several.failed, map(exit_code, several.planned.values()))
 
 
-def _text(several: "Several", root: str) -> list[str]:
+def _text(several: "Several", root: str, *, has_stages: bool) -> list[str]:
     from reconciler.render.as_text import Matched, planned
 
     shown = []
     for name, made in several.planned.items():
         matched = Matched(made.topics, made.partitions, made.undeclared)
-        shown.append(f"{name}\n{planned(made.plan, matched, root=root)}")
+        shown.append(f"{name}\n{planned(made.plan, matched, root=root, has_stages=has_stages)}")
     return [*shown, *_order(several)]
 
 

@@ -110,7 +110,7 @@ def _show(asked: Asked, plan: "Plan") -> None:
         return as_plan_html.plan(plan)
 
     asked.write(
-        text=lambda: as_text.plan(plan, has_stages=True),
+        text=lambda: asked.folded(as_text.plan(plan, has_stages=True)),
         json=lambda: plan_text(plan),
         markdown=lambda: as_markdown.plan(plan),
         html=page,

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -110,13 +111,18 @@ def _is_in(problem: Problem, cluster: str | None) -> bool:
     return problem.at is not None and problem.at.file.startswith(f"{cluster}/")
 
 
-def tell_usage_error(error: click.UsageError) -> None:
-    """Tell what is wrong with the command line, and where its help is; where nothing was asked, the help itself."""
+def tell_usage_error(error: click.UsageError, arguments: Sequence[str] = ()) -> None:
+    """Tell what is wrong with the command line, and where its help is; where nothing was asked, the help itself.
+
+    By the arguments it is known what a user of another tool meant.
+    """
+    from reconciler.command.habits import answer
+
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         tell(error.format_message())
         return
     context = error.ctx
-    lines = [f"error: {visible(error.format_message())} ({USAGE_CODE})"]
+    lines = [f"error: {visible(answer(error, arguments) or error.format_message())} ({USAGE_CODE})"]
     if context is not None:
         lines = [context.get_usage(), *lines, f"Help: {context.command_path} --help"]
     tell("\n".join(lines), "auto")

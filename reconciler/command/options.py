@@ -3,14 +3,15 @@
 A shell completes the names of clusters, files and folders from here.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Final, TextIO, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from reconciler.command.terminal import tell, write
+from reconciler.command.terminal import choose_color, columns_shown, tell, write
 from reconciler.workflow.inputs import DEFAULT_ROOT, Inputs, cluster_names
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -52,11 +53,20 @@ class Asked:
         """Write what was asked for in the form that was asked for: `text=`, `json=`, `kafka_json=`; text in colour."""
         write(forms[self.output.replace("-", "_")](), self.color if self.output == TEXT else "never")
 
+    def folded(self, text: str, stream: TextIO | None = None) -> str:
+        """Return the text as the stream's terminal holds it, or as COLUMNS says; as it is for a file or a pipe."""
+        columns = columns_shown(stream or sys.stdout)
+        if columns is None:
+            return text
+        from reconciler.render.folded import folded
+
+        return folded(text, columns, is_whole=self.verbosity > 0)
+
     def tell(self, lines: Iterable[str]) -> None:
-        """Tell these lines, such as warnings, if there are any; in colour."""
+        """Tell these lines, such as warnings, if there are any; folded, and in colour."""
         told = "\n".join(lines)
         if told:
-            tell(told, self.color)
+            tell(self.folded(told, sys.stderr), self.color)
 
     @property
     def inputs(self) -> Inputs:
@@ -142,7 +152,8 @@ def _with_options(command: Command, kind: type[click.Option], outputs: Sequence[
             expose_value=False, callback=_remember, shell_complete=clusters if names == ("--cluster",) else None,
         )(command)  # fmt: skip
     return click.option(
-        "-v", "--verbose", count=True, help="Say more; twice for the client's own log.", cls=kind,
+        "-v", "--verbose", count=True, cls=kind,
+        help="Say more, such as every move of a plan; twice for the client's own log.",
         expose_value=False, callback=_remember_verbosity,
     )(command)  # fmt: skip
 
@@ -151,6 +162,8 @@ def _remember(context: click.Context, parameter: click.Parameter, value: str | N
     asked = context.find_root().obj
     if value is not None and parameter.name is not None and isinstance(asked, Asked):
         asked.values[parameter.name] = value
+        if parameter.name == "color":
+            choose_color(value)
 
 
 def _remember_source_states(context: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> None:

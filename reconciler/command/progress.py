@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from reconciler.admin.port import ProgressHook
 from reconciler.admin.waits import WAITS, Wait, waiting_for
-from reconciler.command.terminal import heard, silent_seconds, tell
+from reconciler.command.terminal import heard, is_stream_colored, silent_seconds, tell
 from reconciler.model.run import RunProgress
 from reconciler.model.words import duration, number, rate, size
 
@@ -37,7 +37,8 @@ def reading(then: str = "") -> Iterator[ProgressHook | None]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+    console = Console(stderr=True, no_color=not is_stream_colored(sys.stderr))
+    with Progress(*columns, console=console, transient=True) as shown:
         task = shown.add_task(f"reading, {then}" if then else "reading", total=None)
 
         def told(what: str, done: int, total: int) -> None:
@@ -66,7 +67,7 @@ def _shown_as_bar(cluster_name: str, wait: Wait) -> Iterator[Callable[[RunProgre
     from rich.progress import BarColumn, Progress, TextColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"))
-    with Progress(*columns, console=Console(stderr=True)) as shown:
+    with Progress(*columns, console=Console(stderr=True, no_color=not is_stream_colored(sys.stderr))) as shown:
         tasks = {}
 
         def told(seen: RunProgress) -> None:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TextIO
 
 import click
 
@@ -17,6 +18,7 @@ _COLORS = (
     (re.compile(r"^(warning|leftover throttles|Stopped|Cancelled)\b", re.MULTILINE), "yellow"),
     (re.compile(r"^(No changes\.|Done\b)", re.MULTILINE), "green"),
 )
+_COLUMNS = 80
 # What a terminal obeys or does not show, and the older form of a command to GitHub's runner. Names are spelled out
 # where they are rendered; this is for JSON, which may hold any character, and for what was forgotten there.
 _OBEYED = re.compile(
@@ -35,6 +37,42 @@ def is_colored(choice: str, *, is_terminal: bool, environ: Mapping[str, str] | N
     if any(variables.get(name, "0") not in {"", "0"} for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
         return True
     return is_terminal and variables.get("TERM") != "dumb"
+
+
+@dataclass(slots=True)
+class _Choice:
+    """When to colour what is told where nothing else is said."""
+
+    color: str = "auto"
+
+
+_CHOICE = _Choice()
+
+
+def choose_color(choice: str) -> None:
+    """Colour by this choice from now on, errors and progress included."""
+    _CHOICE.color = choice
+
+
+def is_stream_colored(stream: TextIO) -> bool:
+    """Return whether what goes to that stream is coloured by what was chosen."""
+    return is_colored(_CHOICE.color, is_terminal=stream.isatty())
+
+
+def columns_shown(stream: TextIO) -> int | None:
+    """Return how wide that stream is: COLUMNS, its terminal, 80 for one that does not say; None for a file or a pipe.
+
+    A program that reads it finds a change in one line, and the same bytes, whoever started it.
+    """
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    if not stream.isatty():
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
+    except OSError:
+        return _COLUMNS
 
 
 def write(text: str, color: str = "never") -> None:
@@ -124,7 +162,7 @@ def is_confirmed(question: str) -> bool:
 
 def _echo(text: str, choice: str, *, err: bool) -> None:
     stream = sys.stderr if err else sys.stdout
-    is_painted = is_colored(choice, is_terminal=stream.isatty())
+    is_painted = is_stream_colored(stream) if choice == "auto" else is_colored(choice, is_terminal=stream.isatty())
     text = _OBEYED.sub(lambda found: _escaped(found.group()), text)
     click.echo(_painted(text) if is_painted else text, nl=not text.endswith("\n"), err=err, color=is_painted)
 

@@ -86,9 +86,9 @@ class VerbGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the verb that the arguments name; for an unknown one, name the nearest."""
+        """Return the verb that the arguments name; for an unknown one, name the right or nearest one."""
         if args and args[0] not in self.verbs and not args[0].startswith("-") and not ctx.resilient_parsing:
-            _refuse_verb(ctx, args[0], self.verbs)
+            _refuse_verb(ctx, args, self.verbs)
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -104,9 +104,15 @@ class VerbGroup(click.Group):
             formatter.write_dl([(name, verb.summary) for name, verb in self.verbs.items()])
 
 
-def _refuse_verb(ctx: click.Context, name: str, verbs: Mapping[str, Verb]) -> NoReturn:
+def _refuse_verb(ctx: click.Context, words: Sequence[str], verbs: Mapping[str, Verb]) -> NoReturn:
     from difflib import get_close_matches
 
+    from reconciler.command.habits import answer_to_verb
+
+    name = words[0]
+    meant = answer_to_verb(ctx.command_path.partition(" ")[2], words)
+    if meant:
+        ctx.fail(f"There is no verb {name!r}. {meant}")
     near = get_close_matches(name, verbs, n=1)
     hint = f" Did you mean {near[0]}?" if near else f" Verbs: {', '.join(verbs)}."
     ctx.fail(f"There is no verb {name!r}.{hint}")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from reconciler.model.change import Changes, Difference, TopicChange, destruction
 from reconciler.model.effect import EffectClass
@@ -38,6 +39,9 @@ from reconciler.render.supposed import NOTHING_FITS, remedy_lines, what_if_lines
 NO_CHANGES = "No changes."
 _WIDEST_COLUMN = 60
 MOST_NAMED = 10
+_MANY = 3
+"""From how many warnings on that differ in a name alone they share a line."""
+_ALONE = frozenset({Severity.ERROR, Severity.VIOLATION})
 _STATES = {
     RunState.CHECKED: "Checked",
     RunState.DONE: "Done",
@@ -78,9 +82,11 @@ def no_changes(reviewed: Plan, found: Matched, *, root: str = "") -> str:
     return "\n".join([*_head(reviewed), _nothing_to_do(reviewed, matched), *findings(reviewed, root=root)]) + "\n"
 
 
-def planned(reviewed: Plan, found: Matched, *, root: str = "") -> str:
+def planned(reviewed: Plan, found: Matched, *, root: str = "", has_stages: bool = False) -> str:
     """Return the plan or, where there is nothing to do, that and how much was looked at."""
-    return no_changes(reviewed, found, root=root) if reviewed.is_empty else plan(reviewed, root=root)
+    if reviewed.is_empty:
+        return no_changes(reviewed, found, root=root)
+    return plan(reviewed, root=root, has_stages=has_stages)
 
 
 def _budget(reviewed: Plan) -> list[str]:
@@ -160,16 +166,48 @@ def changes(found: Changes, fields: Sequence[Difference] = (), *, root: str = ""
 
 
 def problems(found: Iterable[Problem], *, root: str = "") -> list[str]:
-    """Return one line a problem, the heaviest first."""
+    """Return one line a problem, the heaviest first; warnings that differ in a name alone share one."""
     ranks = {severity: rank for rank, severity in enumerate(Severity)}
-    ordered = sorted(by_weight(found), key=lambda problem: ranks[problem.severity])
-    return [problem_line(problem, root=root) for problem in ordered]
+    ordered = sorted(dict.fromkeys(by_weight(found)), key=lambda problem: ranks[problem.severity])
+    lines: list[str] = []
+    for _, of_code in groupby(ordered, key=lambda problem: (problem.severity, problem.code)):
+        same = list(of_code)
+        message = (
+            _alike([problem.message for problem in same])
+            if len(same) >= _MANY and same[0].severity not in _ALONE
+            else None
+        )
+        lines += (
+            [problem_line(problem, root=root) for problem in same]
+            if message is None
+            else [_line(same[0], message, [place(problem.at, root) for problem in same])]
+        )
+    return lines
+
+
+def _alike(messages: Sequence[str]) -> str | None:
+    """Return messages that differ in one word alone as one that has each of these words; None for others."""
+    words = [message.split(" ") for message in messages]
+    if len({len(each) for each in words}) > 1:
+        return None
+    differing = [at for at, column in enumerate(zip(*words, strict=True)) if len(set(column)) > 1]
+    if len(differing) != 1:
+        return None
+    before, after = words[0][: differing[0]], words[0][differing[0] + 1 :]
+    names = [each[differing[0]] for each in words]
+    mark = names[0][-1:] if names[0][-1:] in ":;," and len({name[-1:] for name in names}) == 1 else ""
+    listed = ", ".join(name.removesuffix(mark) for name in names)
+    return " ".join([f"{len(messages)} alike:", *before, f"{listed}{mark}", *after])
 
 
 def problem_line(problem: Problem, *, root: str = "") -> str:
     """Return `severity: message (KR101, file:line)`."""
-    where = ", ".join(filter(None, (problem.code, place(problem.at, root))))
-    return f"{problem.severity}: {visible(problem.message)} ({visible(where)})"
+    return _line(problem, problem.message, [place(problem.at, root)])
+
+
+def _line(problem: Problem, message: str, places: Iterable[str]) -> str:
+    where = ", ".join(filter(None, (problem.code, *dict.fromkeys(places))))
+    return f"{problem.severity}: {visible(message)} ({visible(where)})"
 
 
 def input_problem(problem: Problem, *, root: str = "") -> str:

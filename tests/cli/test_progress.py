@@ -1,6 +1,7 @@
 import contextlib
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,31 @@ def test_whoever_waits_at_a_terminal_sees_what_is_being_done(verb: str, work: by
     assert work in shown
     assert b"\x1b[2K" in shown  # the bar is taken off again
     assert b"\x1b" not in out
+
+
+COLOUR = re.compile(rb"\x1b\[[0-9;]*\b(?:3[0-7]|38|9[0-7])[0-9;]*m")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("options", "variables", "is_colored"),
+    [((), {}, True), (("--color", "never"), {}, False), ((), {"NO_COLOR": "1"}, False)],
+)
+def test_the_bar_and_an_error_are_coloured_as_all_else(
+    options: tuple[str, ...], variables: dict[str, str], *, is_colored: bool, tmp_path: Path
+) -> None:
+    reconciler("init", "--demo", cwd=tmp_path)
+    command = [sys.executable, "-m", "reconciler", *options, "diff", "--state", "desired-state/demo/snapshot.json"]
+    env = {name: value for name, value in os.environ.items() if "COLOR" not in name} | {"TERM": "xterm"} | variables
+    for more, said in (("demo", b"comparing"), ("none", b"KR100")):
+        terminal, stderr = os.openpty()
+        with subprocess.Popen(
+            [*command, "--cluster", more], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=stderr, env=env
+        ):
+            os.close(stderr)
+            shown = read_all(terminal)
+        assert said in shown
+        assert bool(COLOUR.search(shown)) is is_colored
 
 
 def read_all(terminal: int) -> bytes:

@@ -226,3 +226,31 @@ def test_replicas_on_dead_brokers_are_one_line_whatever_documents_declare_their_
 def test_only_of_a_limit_it_is_told_that_no_change_would_make_it_fit(*, code: str, is_told: bool) -> None:
     broken = _plan(violations=(Problem(code, "too much"),), what_if=WhatIf(("drain=5",)))
     assert any("No single change" in line for line in as_text.findings(broken)) == is_told
+
+
+def test_problems_that_differ_in_a_name_alone_share_a_line_and_each_is_told_once() -> None:
+    new = [
+        Problem(
+            "KR835",
+            f"topic {name} is new, and takes what the brokers have",
+            Location(f"{name}.yaml", 3),
+            Severity.WARNING,
+        )
+        for name in ("a", "b", "c", "b")
+    ]
+    moved = [
+        Problem("KR802", f"{name}: is being reassigned", severity=Severity.WARNING) for name in ("o-1", "o-2", "o-3")
+    ]
+    unlike = [Problem("KR815", f"o-{n} has not leader {n}", severity=Severity.WARNING) for n in (1, 2, 3)]
+    two = [
+        Problem("KR411", f"limits.{name} is over", severity=Severity.VIOLATION) for name in ("movedBytes", "diskUse")
+    ]
+    assert as_text.problems([*new, *moved, *unlike, *two, *two]) == [
+        "violation: limits.diskUse is over (KR411)",
+        "violation: limits.movedBytes is over (KR411)",
+        "warning: 3 alike: o-1, o-2, o-3: is being reassigned (KR802)",
+        "warning: o-1 has not leader 1 (KR815)",
+        "warning: o-2 has not leader 2 (KR815)",
+        "warning: o-3 has not leader 3 (KR815)",
+        "warning: 3 alike: topic a, b, c is new, and takes what the brokers have (KR835, a.yaml:3, b.yaml:3, c.yaml:3)",
+    ]

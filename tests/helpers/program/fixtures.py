@@ -15,7 +15,7 @@ def reconciler(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
 
     for name in [name for name in os.environ if name.startswith("RECONCILER_")]:
         monkeypatch.delenv(name)
-    for name in ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "GITHUB_WORKSPACE"):
+    for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "GITHUB_WORKSPACE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     return Program(capsys)
