@@ -160,6 +160,7 @@ ELSEWHERE = {
     ("status", "--cluster", "prod-eu,prod-us"): "needs both clusters; tests/cli/test_many_clusters.py",
     ("plan", "--cluster", "prod-us,prod-eu"): "needs both clusters; tests/cli/test_mirrors.py",
     ("plan", "--cluster", "prod-eu", "--source-state"): "needs both clusters; tests/cli/test_mirrors.py",
+    ("diff", "--cluster", "prod-eu", "--against"): "needs both clusters; tests/cli/test_against.py",
     ("snapshot", "--cluster", "prod-us"): "needs both clusters; tests/cli/test_mirrors.py",
     ("collect",): "takes a day; tests/cli/test_collect.py",
     ("loads",): "starts Spark; tests/cli/test_loads.py",

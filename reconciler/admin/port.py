@@ -57,11 +57,15 @@ class Reassignment:
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """A partition's next records, offset and value, and where to go on; `error` is the protocol's name or None."""
+    """A partition's next records, offset and value, and where to go on; `error` is the protocol's name or None.
+
+    `keys`: those of the same records, in the same order.
+    """
 
     values: tuple[tuple[int, bytes], ...] = ()
     next_offset: int = 0
     error: str | None = None
+    keys: tuple[bytes | None, ...] = ()
 
 
 class Clock(Protocol):
@@ -276,6 +280,12 @@ class Admin(Protocol):
         """Return each partition's offset at EARLIEST, LATEST, or of the first record at or after `at` ms since 1970.
 
         None: no record is that late. A partition that no leader tells of, or that does not exist, is left out.
+        """
+
+    def newest_records(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | None]:
+        """Return the latest time of each partition's records, in ms since 1970 and as these have it; None: it has none.
+
+        A partition of which no leader tells is left out, and all where brokers are older than Kafka 3.0 (KIP-734).
         """
 
     def records(self, positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:

@@ -104,6 +104,8 @@ class SimulatedAdmin:
         self.writes = 0
         self.values: dict[TopicPartition, list[bytes]] = {}
         """What the records hold whose values matter; all others are counted only."""
+        self.keys: dict[TopicPartition, list[bytes | None]] = {}
+        """The keys of the same records, where they matter."""
         self._written: list[tuple[int, TopicPartition, int]] = []
         self._chosen_log_dirs: dict[tuple[TopicPartition, int], str] = {}
         self._began = _milliseconds(_time(cluster.observed_at))
@@ -301,16 +303,31 @@ class SimulatedAdmin:
             if partition is not None and partition.leader is not None
         }
 
+    def newest_records(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | None]:
+        # Of what the cluster began with, nobody knows how old it is.
+        self._before("newest_records")
+        written = {key: time for time, key, _ in self._written}
+        found = ((key, self.cluster.partition(key)) for key in sorted(topic_partitions))
+        return {
+            key: written.get(key)
+            for key, partition in found
+            if partition is not None and partition.leader is not None and (key in written or partition.end_offset == 0)
+        }
+
     def records(self, positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:
         self._before("records")
         return {
-            key: Records(self._values(key, offset), self._next(key, offset))
+            key: Records(self._values(key, offset), self._next(key, offset), keys=self._keys(key, offset))
             for key, offset in sorted(positions.items())
             if self.cluster.partition(key) is not None
         }
 
     def _values(self, key: TopicPartition, offset: int) -> tuple[tuple[int, bytes], ...]:
         return tuple(enumerate(self.values.get(key, ())[offset : offset + RECORDS_AT_ONCE], start=offset))
+
+    def _keys(self, key: TopicPartition, offset: int) -> tuple[bytes | None, ...]:
+        keys = self.keys.get(key, [None] * len(self.values.get(key, ())))
+        return tuple(keys[offset : offset + RECORDS_AT_ONCE])
 
     def _next(self, key: TopicPartition, offset: int) -> int:
         return max(offset, min(offset + RECORDS_AT_ONCE, len(self.values.get(key, ()))))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.command.exits import Exit
-from reconciler.command.options import JSON, TEXT, Asked
+from reconciler.command.options import JSON, TEXT, Asked, source_state
 from reconciler.command.stopping import stopping
 from reconciler.command.terminal import is_confirmed, require_answers, tell
 from reconciler.command.verbs import option, verb
@@ -42,6 +42,7 @@ THROTTLES = "throttles"
     type=click.Choice([THROTTLES]),
     help="Take off the throttles that crashed or ended runs left; nobody else's.",
 )
+@source_state
 @option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
 def command(asked: Asked, plan_path: str | None, fix: str | None, *, yes: bool) -> int:
     """Show what is wrong with a cluster: versions, rights, sick partitions, what is left over, and what to do next.

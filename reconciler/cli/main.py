@@ -32,7 +32,9 @@ VERBS: Mapping[str, Verb] = {
     ),
     "validate": Verb("reconciler.cli.validate", "Check the files alone: syntax, schema, meaning."),
     "snapshot": Verb("reconciler.cli.snapshot", "Write the observed state of a live cluster."),
-    "diff": Verb("reconciler.cli.diff", "Show what differs from the desired state, old -> new."),
+    "diff": Verb(
+        "reconciler.cli.diff", "Show what differs from the desired state, old -> new, or from another cluster."
+    ),
     "plan": Verb("reconciler.cli.plan", "Make the plan with the least movement; nothing is changed."),
     "show": Verb("reconciler.cli.show", "Show a saved plan in any form."),
     "apply": Verb("reconciler.cli.apply", "Run a saved plan, move for move; run again to resume."),

@@ -7,7 +7,7 @@ import numpy as np
 from reconciler.diff.broken import broken_partitions
 from reconciler.diff.effects import unknown_defaults, with_effects
 from reconciler.diff.managed import ambiguous_patterns, is_declared, is_ignored
-from reconciler.diff.mirrors import is_copy
+from reconciler.diff.mirrors import is_copy, is_mirror_makers
 from reconciler.diff.rules import TopicRules
 from reconciler.diff.slips import look_alikes, without_slips
 from reconciler.model.change import AlterConfigs, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
@@ -160,7 +160,8 @@ def _undeclared(desired: Desired, topic: Topic) -> Iterator[TopicChange | Proble
     policy = desired.cluster.topics
     if not policy.is_all_managed or topic.is_internal:
         return
-    if is_ignored(desired, topic.name) or is_copy(desired, topic.name):
+    name = topic.name
+    if is_ignored(desired, name) or is_copy(desired, name) or is_mirror_makers(desired, name):
         return
     at = policy.at.get("delete", policy.at.get("managed", desired.cluster.at))
     if policy.is_delete_allowed:

@@ -106,11 +106,26 @@ def _is_to_copy(mirror: DesiredMirror, topic: str, clusters: Sequence[str]) -> b
     """
     if topic.startswith("__") or mirror.pattern_for(topic) is None:
         return False
-    is_kept = topic.endswith(".checkpoints.internal") or (topic.startswith("mm2") and topic.endswith(".internal"))
+    is_kept = is_kept_by_mirror_maker(topic)
     if topic.endswith(_HEARTBEATS):
         way = _way_of(topic, _tellers(replace(mirror, rename=MIRROR_MAKERS_RENAME), clusters))
         is_kept |= _HEARTBEATS in {topic, *(name for _, name in way)}
     return topic in mirror.topics or not is_kept
+
+
+def is_kept_by_mirror_maker(topic: str) -> bool:
+    """Whether MirrorMaker 2 keeps that topic for itself: offset syncs, checkpoints, and what Connect needs there."""
+    return topic.endswith(".checkpoints.internal") or (topic.startswith("mm2") and topic.endswith(".internal"))
+
+
+def is_mirror_makers(desired: Desired, name: str) -> bool:
+    """Whether MirrorMaker 2 makes that topic by itself, so that no file declares it: nobody may think it unwanted.
+
+    In the cluster that is copied from, too, where no document tells of mirrors.
+    """
+    copied = {f"{mirror.source}." for mirror in desired.mirrors}
+    is_heartbeats = name.endswith(f".{_HEARTBEATS}") and any(map(name.startswith, copied))
+    return name == _HEARTBEATS or is_heartbeats or is_kept_by_mirror_maker(name)
 
 
 class _Teller(NamedTuple):
@@ -137,8 +152,24 @@ def _way_of(topic: str, tellers: Sequence[_Teller]) -> Iterator[tuple[str, str]]
 
 def is_copy(desired: Desired, name: str) -> bool:
     """Whether that topic may be the copy of a topic which its source no longer has: it stays, whoever manages what."""
+    return _maker_of(desired, name) is not None
+
+
+def _maker_of(desired: Desired, name: str) -> DesiredMirror | None:
+    """Return the first mirror that could have made that topic."""
     originals = ((mirror, mirror.original_of(name)) for mirror in desired.mirrors)
-    return any(original is not None and mirror.pattern_for(original) is not None for mirror, original in originals)
+    return next((mirror for mirror, each in originals if each is not None and mirror.pattern_for(each)), None)
+
+
+def with_classes(desired: Desired, observed: Cluster) -> Desired:
+    """Return the desired state in which each topic that a mirror could have made is declared as the mirror's class is.
+
+    For what must work without the source: what follows from that is left out.
+    """
+    others = (name for name in observed.topics if name not in desired.topics and not is_ignored(desired, name))
+    found = {name: mirror for name in others if (mirror := _maker_of(desired, name)) is not None}
+    made = {name: replace(mirror.like, name=name) for name, mirror in found.items()}
+    return replace(desired, topics=dict(sorted({**desired.topics, **made}.items())))
 
 
 def with_copies(

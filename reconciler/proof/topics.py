@@ -89,7 +89,20 @@ def _is_doomed(desired: Desired, topic: Topic, written: DesiredTopic | None) -> 
     is_named = topic.name in desired.topics
     if is_named or (not _is_ignored(desired, topic.name) and _pattern(desired, topic.name) is not None):
         return written is not None and written.is_absent and Protection.DELETE not in written.protect
-    return policy.is_all_managed and not _is_ignored(desired, topic.name)
+    is_kept = _is_ignored(desired, topic.name) or _is_kept_for_mirrors(desired, topic.name)
+    return policy.is_all_managed and not is_kept
+
+
+def _is_kept_for_mirrors(desired: Desired, name: str) -> bool:
+    """Whether a mirror may have made that topic, or MirrorMaker 2 keeps it for itself: such topics nobody declares."""
+    own = ["heartbeats", "mm2*.internal", "*.checkpoints.internal"]
+    own += [f"{mirror.source}.{way}heartbeats" for mirror in desired.mirrors for way in ("", "*.")]
+    copies = (
+        mirror.rename.replace("{source}", mirror.source).replace("{topic}", pattern)
+        for mirror in desired.mirrors
+        for pattern in mirror.topics
+    )
+    return any(fnmatchcase(name, pattern) for pattern in (*own, *copies))
 
 
 def _partitions(topic: Topic | None, written: DesiredTopic | None) -> int:

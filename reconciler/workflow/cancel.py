@@ -17,6 +17,7 @@ from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan, still_fits
 from reconciler.apply.run_record import read_record
+from reconciler.diff.mirrors import with_classes
 from reconciler.files.plan_file import with_id
 from reconciler.model.desired import Desired, Window
 from reconciler.model.lock import purpose_of_run
@@ -311,6 +312,7 @@ def _return_plan(
     limits = desired or policy_of(undone)
     in_flight = moves_in_flight(undone, admin)
     observed = as_if_cancelled(admin.observe(progress=reading), undone, in_flight)
+    limits = with_classes(limits, observed)
     back = rollback_of(undone, observed, limits)
     if back.plan.summary.destroys is not None:
         # Who reads what would be destroyed belongs into the plan; where groups may not be seen, it says so.

@@ -17,6 +17,7 @@ from reconciler.model.problem import ClusterUnavailable, InvalidInput, MissingRi
 from reconciler.model.run import RunResult
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Vitals
+from reconciler.workflow.copies import CopiesSeen, look_at_copies
 from reconciler.workflow.inputs import Inputs, name_meant
 from reconciler.workflow.runs import RunTraces, as_known, known_runs, restored_line, take_off
 from reconciler.workflow.saved_plan import plan_named
@@ -49,7 +50,10 @@ class Visit:
     def look(self, progress: ProgressHook | None = None) -> Diagnosis:
         """Return what is found now."""
         vitals = examine(self.admin, sorted(self.desired.topics) if self.desired is not None else (), progress=progress)
-        vitals = replace(vitals, unexamined=(*vitals.unexamined, *self.unread))
+        copies = CopiesSeen()
+        if self.desired is not None:
+            copies = look_at_copies(self.inputs, self.desired.cluster, vitals.cluster, self.admin, progress)
+        vitals = replace(vitals, unexamined=(*vitals.unexamined, *copies.unexamined, *self.unread))
         try:
             known = as_known(self._known(), vitals.cluster)
         except (InvalidInput, ClusterUnavailable, Refused) as error:
@@ -58,7 +62,7 @@ class Visit:
                 vitals, unexamined=(*vitals.unexamined, f"runs that were started here, or elsewhere: {error}")
             )
         of_client = client_cautions(replace(self.inputs, cluster=self.name), self.desired)
-        return diagnose(vitals, known, desired=self.desired, of_client=of_client)
+        return diagnose(vitals, known, desired=self.desired, of_client=of_client, of_copies=copies.findings)
 
     def look_once_unlocked(self, notify: Callable[[str], None]) -> Diagnosis:
         """Return what is found once no run is going on: LockHeld says whose is, a dead one's lock is waited for."""
@@ -102,8 +106,11 @@ def look_at_snapshot(inputs: Inputs, plan_path: str | None = None) -> tuple[str 
     known = as_known(known_runs(inputs, name, None, plan), cluster)
     settings = {broker.id: broker.settings for broker in cluster.brokers.values() if broker.settings}
     unexamined = (NOT_IN_SNAPSHOT,) if settings else (NOT_IN_SNAPSHOT, NO_SETTINGS)
-    vitals = Vitals(cluster, settings=settings, unexamined=unexamined)
-    return name, diagnose(vitals, known, desired=desired, is_snapshot=True)
+    copies = CopiesSeen()
+    if desired is not None:
+        copies = look_at_copies(inputs, desired.cluster, cluster, None)
+    vitals = Vitals(cluster, settings=settings, unexamined=(*unexamined, *copies.unexamined))
+    return name, diagnose(vitals, known, desired=desired, is_snapshot=True, of_copies=copies.findings)
 
 
 def to_take_off(found: Diagnosis) -> tuple[str, ...]:

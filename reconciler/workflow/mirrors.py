@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from reconciler.admin.port import ProgressHook
+from reconciler.admin.port import Admin, ProgressHook
 from reconciler.diff.mirror_growth import after_copies, ahead_of_source
 from reconciler.diff.mirror_loops import loops
 from reconciler.diff.mirrors import Copy, Sources, copies, source_topics, with_copies
@@ -50,7 +50,7 @@ def with_mirrors(inputs: Inputs, desired: Desired, observed: Cluster, progress: 
     problems = tuple(_problems(desired, family, by_files, clusters))
     if problems:
         raise InvalidInput(problems)
-    read = {name: _observed(inputs, desired, name, progress) for name in _source_names(desired)}
+    read = {name: read_source(inputs, desired, name, progress) for name in source_names(desired)}
     wanted = copies(desired, {name: source_topics(by_files[name], read[name]) for name in read}, clusters)
     found, problems = with_copies(desired, wanted, observed)
     problems = problems or tuple(_not_meant(desired, found))
@@ -105,7 +105,8 @@ def mirrors_of(root: str, names: Sequence[str]) -> Mapping[str, Sequence[Desired
     return {name: load_mirrors(Path(root), name) for name in names}
 
 
-def _source_names(desired: Desired) -> Sequence[str]:
+def source_names(desired: Desired) -> Sequence[str]:
+    """Return the clusters that mirrors copy from."""
     return sorted({mirror.source for mirror in desired.mirrors})
 
 
@@ -113,14 +114,14 @@ def _family(root: Path, desired: Desired) -> Mapping[str, Desired]:
     """Return what is declared of the cluster, of those it copies from, and on through their mirrors."""
     from reconciler.files.load import read_declared
 
-    found, waiting = {desired.cluster.name: desired}, list(_source_names(desired))
+    found, waiting = {desired.cluster.name: desired}, list(source_names(desired))
     while waiting:
         name = waiting.pop()
         if name not in found:
             found[name] = Desired(DesiredCluster(name))
             with suppress(InvalidInput):
                 found[name] = read_declared(root, name).desired
-            waiting += _source_names(found[name])
+            waiting += source_names(found[name])
     return found
 
 
@@ -142,13 +143,23 @@ def _by_files(family: Mapping[str, Desired], clusters: Sequence[str]) -> Mapping
     return reached
 
 
-def _observed(inputs: Inputs, desired: Desired, name: str, progress: ProgressHook | None) -> Cluster:
-    """Return the source as its snapshot has it or, where none is named, as it shows itself now."""
+def read_source(
+    inputs: Inputs,
+    desired: Desired,
+    name: str,
+    progress: ProgressHook | None = None,
+    beside: Callable[[Admin, Cluster], object] | None = None,
+) -> Cluster:
+    """Return the source as its snapshot has it or, where none is named, as it shows itself now.
+
+    `beside` is called with a source that shows itself: it may ask for more. Raises InvalidInput where the source cannot
+    be read.
+    """
     from reconciler.files.load import load_cluster
     from reconciler.files.snapshot import read_snapshot
 
     mirror = next(each for each in desired.mirrors if each.source == name)
-    file = _state_of(inputs, desired, name)
+    file = source_state(inputs, desired, name)
     declared = None
     with suppress(InvalidInput):
         declared = load_cluster(Path(inputs.root), name)
@@ -159,6 +170,8 @@ def _observed(inputs: Inputs, desired: Desired, name: str, progress: ProgressHoo
         try:
             with cluster_admin(own, Desired(load_cluster(Path(inputs.root), name))) as admin:
                 observed = admin.observe(progress=progress)
+                if beside is not None:
+                    beside(admin, observed)
         except ReconcilerError as error:
             message = f"mirror {mirror.name} copies from {name}, which cannot be read: {first_line(error)}"
             way_out = f"make it reachable, or name a snapshot of {name} with --source-state FILE"
@@ -170,9 +183,9 @@ def _observed(inputs: Inputs, desired: Desired, name: str, progress: ProgressHoo
     return observed
 
 
-def _state_of(inputs: Inputs, desired: Desired, name: str) -> str | None:
+def source_state(inputs: Inputs, desired: Desired, name: str) -> str | None:
     """Return the snapshot that is named for that source; a file without a name is of the only source."""
-    names = _source_names(desired)
+    names = source_names(desired)
     for given in inputs.source_states:
         source, sign, file = given.partition("=")
         if sign and source in names:

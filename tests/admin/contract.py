@@ -73,8 +73,8 @@ class AdminCluster(Protocol):
     def produce(self, topic: str, partition: int, size: int) -> None:
         """Write about that many bytes to all of the partition's replicas."""
 
-    def write(self, topic: str, partition: int, values: Sequence[bytes]) -> None:
-        """Write records with these values."""
+    def write(self, topic: str, partition: int, values: Sequence[bytes], key: bytes | None = None) -> None:
+        """Write records with these values, all with that key."""
 
     def kill(self, broker_id: int) -> None:
         """Kill a broker; returns when the controller counts it as dead."""
@@ -716,8 +716,10 @@ class AdminContract:
             first: (((1, b"two"), (2, b"three")), 3, None),
             second: ((), 0, None),
         }
-        bench.cluster.write(name, 0, [b"four"])
-        assert bench.admin.records({first: 3})[first].values == ((3, b"four"),)
+        assert told[first].keys == (None, None)
+        bench.cluster.write(name, 0, [b"four"], b"key")
+        assert bench.admin.records({first: 2})[first].values == ((2, b"three"), (3, b"four"))
+        assert bench.admin.records({first: 2})[first].keys == (None, b"key")
 
     def test_brokers_are_told_without_configs_and_log_dirs(self, bench: Bench) -> None:
         brokers = bench.admin.brokers()

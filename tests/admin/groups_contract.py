@@ -126,6 +126,19 @@ class GroupsContract:
         assert bench.admin.log_offsets(keys, since) == {full: 3, other: None}
         assert bench.admin.log_offsets(keys, 0) == {full: 0, other: 0}
 
+    def test_the_newest_record_is_told_by_its_time(self, bench: GroupBench) -> None:
+        key = TopicPartition(bench.topic((1, 2), size=10_000), 0)
+        bench.admin.clock.sleep(0.5)
+        since = int(bench.admin.clock.now().timestamp() * 1000)
+        bench.cluster.produce(key.topic, 0, 10_000)
+        told = bench.admin.newest_records([key, TopicPartition(key.topic, 9), TopicPartition("nothing", 0)])
+        assert told.keys() == {key}
+        newest = told[key]
+        assert newest is not None
+        assert newest >= since
+        empty = TopicPartition(bench.topic((1, 2)), 0)
+        assert bench.admin.newest_records([empty]) == {empty: None}
+
     def test_a_group_is_where_its_partition_of_the_offsets_topic_is_led(self, bench: GroupBench) -> None:
         key = TopicPartition(bench.topic((1, 2)), 0)
         group_ids = [bench.group() for _ in range(12)]

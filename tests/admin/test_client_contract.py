@@ -27,8 +27,8 @@ class RealCluster:
     def produce(self, topic: str, partition: int, size: int) -> None:
         self.brokers.produce(topic, partition, size=size)
 
-    def write(self, topic: str, partition: int, values: Sequence[bytes]) -> None:
-        self.brokers.write(topic, partition, values)
+    def write(self, topic: str, partition: int, values: Sequence[bytes], key: bytes | None = None) -> None:
+        self.brokers.write(topic, partition, values, key)
 
     def kill(self, broker_id: int) -> None:
         self.brokers.kill(broker_id)

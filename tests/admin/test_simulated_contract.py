@@ -21,8 +21,9 @@ class SimulatedCluster:
     def produce(self, topic: str, partition: int, size: int) -> None:
         self.admin.produce(TopicPartition(topic, partition), size=size, records=max(1, size // 10_000))
 
-    def write(self, topic: str, partition: int, values: Sequence[bytes]) -> None:
+    def write(self, topic: str, partition: int, values: Sequence[bytes], key: bytes | None = None) -> None:
         self.admin.values.setdefault(TopicPartition(topic, partition), []).extend(values)
+        self.admin.keys.setdefault(TopicPartition(topic, partition), []).extend([key] * len(values))
 
     def kill(self, broker_id: int) -> None:
         self.admin.kill_broker(broker_id)

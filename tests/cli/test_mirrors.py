@@ -74,6 +74,39 @@ def test_a_copy_whose_topic_is_gone_stays_even_where_undeclared_topics_are_delet
     planned = reconciler("plan", "--cluster", "eu", "-o", "json")
     changes = {(one["kind"], one["topic"]) for one in json.loads(planned.out)["topicChanges"]}
     assert changes == {("deleteTopic", "us.clicks"), ("createTopic", "us.orders")}, planned
+    reconciler("plan", "--cluster", "eu", "--out", "plan.json")
+    assert reconciler("show", "plan.json", "--prove").code == 0
+
+
+MIRROR_MAKERS = ("mm2-offset-syncs.eu.internal", "us.checkpoints.internal", "mm2-status.us.internal", "heartbeats")
+
+
+def test_what_mirror_maker_keeps_for_itself_is_nobodys_to_delete_in_either_cluster(reconciler: Program) -> None:
+    own = [topic(name, 1) for name in MIRROR_MAKERS]
+    everything = "topics: {managed: all, delete: allow}"
+    write("us", [topic("orders", 3), topic("my-heartbeats", 1), *own], spec=everything)
+    eu_topics = [topic("us.orders", 3), topic("us.heartbeats", 1), topic("asia.heartbeats", 1), *own]
+    write("eu", eu_topics, STANDARD, FROM_US, spec=everything)
+    for cluster, unwanted in (("us", {"orders", "my-heartbeats"}), ("eu", {"asia.heartbeats"})):
+        planned = reconciler("plan", "--cluster", cluster, "--out", "plan.json", "-o", "json")
+        assert {one["topic"] for one in json.loads(planned.out)["topicChanges"]} == unwanted, planned
+        assert reconciler("show", "plan.json", "--prove").code == 0
+
+
+def test_a_rollback_knows_the_rules_of_copies_without_the_source(reconciler: Program) -> None:
+    us()
+    spread = document("TopicClass", "standard", "{replicationFactor: 2, placement: {racks: {spread: strict}}}")
+    folder = write("eu", [topic("us.orders", 3, EIGHT)], spread, FROM_US)
+    observed = snapshot("eu", [topic("us.orders", 3, EIGHT)])
+    observed["brokers"] = [{"id": number, "rack": "b" if number == 3 else "a"} for number in (1, 2, 3)]
+    (folder / "state.json").write_text(json.dumps(observed), "utf-8")
+    assert reconciler("plan", "--cluster", "eu", "--out", "plan.json").code == 0
+    assert reconciler("apply", "plan.json", "--yes").code == 0
+    (ROOT / "us" / "state.json").unlink()
+    back = reconciler("cancel", "plan.json", "--rollback", "--yes")
+    assert back.code == 0, back
+    assert "1 partitions go back to where they break racks.spread strict (us.orders-0)" in back.out
+    assert state("eu")["us.orders"]["partitions"][0]["replicas"] == [1, 2]
 
 
 GROWS = document("Topic", "orders", "{partitions: 6}")

@@ -13,6 +13,7 @@ from reconciler.groups.model.simulation import Scenario, ScenarioList, Simulated
 from reconciler.groups.model.state import GroupDescriptions, GroupLags, GroupList
 from reconciler.groups.workflow.delete import DeleteOutcome
 from reconciler.groups.workflow.reset_offsets import ResetOutcome
+from reconciler.model.against import Comparison
 from reconciler.model.budget import CurveReport
 from reconciler.model.change import DiffReport, DiffsReport
 from reconciler.model.cluster import Cluster
@@ -57,6 +58,7 @@ FORMATS = {
     "doctors": Format(DiagnosesReport, "Doctors", "What `reconciler doctor --cluster A,B -o json` prints"),
     "diff": Format(DiffReport, "Diff", "What `reconciler diff -o json` prints"),
     "diffs": Format(DiffsReport, "Diffs", "What `reconciler diff --cluster A,B -o json` prints"),
+    "against": Format(Comparison, "Against", "What `reconciler diff --against -o json` prints"),
     "validate": Format(Reported, "Validate", "What `reconciler validate -o json` prints"),
     "error": Format(ReportedError, "Error", "What a verb with `-o json` prints to stderr when it fails"),
     "init": Format(Written, "Init", "What `reconciler init -o json` prints"),

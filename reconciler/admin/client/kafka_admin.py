@@ -1,7 +1,7 @@
 """Offers the port over real connections; what each method returns and raises is said there, in `admin.port`."""
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -12,7 +12,14 @@ from reconciler.admin.client.connecting import open_wire
 from reconciler.admin.client.lock import ClusterLock, ask_rate, lock_holder, take_lock
 from reconciler.admin.client.lock_kept import kept
 from reconciler.admin.client.lock_member import now
-from reconciler.admin.client.offsets import end_offsets, log_offsets, with_untiered_bytes
+from reconciler.admin.client.offsets import (
+    Leaders,
+    Offsets,
+    end_offsets,
+    log_offsets,
+    newest_records,
+    with_untiered_bytes,
+)
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.holder import this_process
@@ -196,6 +203,14 @@ class KafkaAdmin:
         return groups.all_groups(self.wire, self._alive(), group_ids)
 
     def log_offsets(self, topic_partitions: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
+        return self._of_leaders(topic_partitions, lambda leaders: log_offsets(self.wire, leaders, at))
+
+    def newest_records(self, topic_partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int | None]:
+        return self._of_leaders(topic_partitions, partial(newest_records, self.wire))
+
+    def _of_leaders(
+        self, topic_partitions: Collection[TopicPartition], ask: Callable[[Leaders], Offsets]
+    ) -> Mapping[TopicPartition, int | None]:
         found: dict[TopicPartition, int | None] = {}
         # A broker that is no leader any more, or not yet, tells nothing of the partition, and metadata may lag behind.
         for turn in range(LAG_TRIES):
@@ -206,7 +221,7 @@ class KafkaAdmin:
                 break
             if turn:
                 self.clock.sleep(LAG_SECONDS)
-            found |= log_offsets(self.wire, asked, at)
+            found |= ask(asked)
         return dict(sorted(found.items()))
 
     def records(self, positions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, Records]:

@@ -1,8 +1,9 @@
 """Asks the leaders of partitions for offsets: the ends of logs, and what of tiered topics is on the leader's disk."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from kafka.protocol.consumer import ListOffsetsRequest
 
@@ -12,11 +13,17 @@ from reconciler.admin.port import LATEST
 from reconciler.model.cluster import REMOTE_STORAGE, TIERED_FETCH, Broker, Partition, Topic, leaders_of
 from reconciler.model.topic_partition import TopicPartition
 
+if TYPE_CHECKING:
+    from kafka.protocol.api_message import ApiMessage
+
 PARTITIONS_A_REQUEST = 20_000
 """An answer is then about half a megabyte: 27 bytes a partition."""
 
 EARLIEST_LOCAL, LATEST_TIERED = -4, -5
 """What ListOffsets calls the first offset on the leader's disk (KIP-405) and the last in the remote tier (KIP-1005)."""
+
+NEWEST, TELLS_NEWEST = -3, 7
+"""What ListOffsets calls the record with the latest time (KIP-734), and the version from which it knows that."""
 
 Offsets = Mapping[TopicPartition, int | None]
 Leaders = Mapping[TopicPartition, int | None]
@@ -33,17 +40,26 @@ def log_offsets(wire: Wire, leaders: Leaders, at: int) -> dict[TopicPartition, i
 
     Each is asked of its leader; what no leader told is left out.
     """
+    return {key: told.offset if told.offset >= 0 else None for key, told in _told(wire, leaders, at)}
+
+
+def newest_records(wire: Wire, leaders: Leaders) -> dict[TopicPartition, int | None]:
+    """Return the latest time of each partition's records, in ms; None: it has none. What nobody told is left out."""
+    if not wire.is_supported(ListOffsetsRequest, TELLS_NEWEST):
+        return {}
+    return {key: told.timestamp if told.offset >= 0 else None for key, told in _told(wire, leaders, NEWEST)}
+
+
+def _told(wire: Wire, leaders: Leaders, at: int) -> "Iterator[tuple[TopicPartition, ApiMessage]]":
+    """Yield the answer of each partition's leader."""
     batches_of = {leader: batches(some, PARTITIONS_A_REQUEST) for leader, some in by_leader(leaders).items()}
-    found: dict[TopicPartition, int | None] = {}
     while any(batches_of.values()):
         builds = {leader: _question(left.pop(0), at) for leader, left in batches_of.items() if left}
         for answer in wire.read_each(builds).values():
             for topic in answer.topics:
                 for partition in topic.partitions:
                     if partition.error_code == NONE:
-                        offset = partition.offset if partition.offset >= 0 else None
-                        found[TopicPartition(topic.name, partition.partition_index)] = offset
-    return found
+                        yield TopicPartition(topic.name, partition.partition_index), partition
 
 
 def by_leader(leaders: Leaders) -> dict[int, list[TopicPartition]]:

@@ -77,16 +77,17 @@ def _told(answer: "ApiMessage", positions: Positions) -> dict[TopicPartition, Re
 
 
 def _values(key: TopicPartition, content: bytes, position: int) -> Records:
-    """Return the values from the position on: a batch may begin before it, and the last one be cut off."""
+    """Return what stands from the position on: a batch may begin before it, and the last one be cut off."""
     batches = MemoryRecords(content)
-    values = []
+    values, keys = [], []
     try:
         while batches.has_next():
             batch = batches.next_batch()
             if not batch.is_control_batch:
-                told = ((each.offset, each.value) for each in batch)
-                values += [(at, value) for at, value in told if at >= position and value is not None]
+                told = [each for each in batch if each.offset >= position and each.value is not None]
+                values += [(each.offset, each.value) for each in told]
+                keys += [each.key for each in told]
             position = max(position, batch.next_offset)
     except (kafka.errors.KafkaError, ValueError, AssertionError) as error:
         raise ClusterUnavailable(f"The records of {key} cannot be read: {said(error)}.") from None
-    return Records(tuple(values), position)
+    return Records(tuple(values), position, keys=tuple(keys))

@@ -13,6 +13,7 @@ from reconciler.model.move import Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError, Severity, StalePlan
 from reconciler.model.stage import ReassignStage, TopicsStage
+from reconciler.model.what_if import SetPartitions, SetReplicationFactor
 from reconciler.workflow.inputs import EVERY, Inputs, NotNamed, cluster_name, cluster_names
 from reconciler.workflow.sources import declared, observed_state
 
@@ -176,7 +177,13 @@ def _supposed(observed: ObservedCluster, plan: Plan) -> Cluster:
         raise NotNamed(f"the plan {plan.id} supposes a state of {plan.cluster_name}: name its root with -C")
     from reconciler.diff.what_if import suppose, suppositions
 
-    return suppose(observed.desired, observed.cluster, suppositions(plan.what_if.suppositions)).observed
+    # Those of topics change what is declared, and may be of a copy that the plan makes, which no file declares.
+    of_cluster = [
+        one
+        for one in suppositions(plan.what_if.suppositions)
+        if not isinstance(one, SetReplicationFactor | SetPartitions)
+    ]
+    return suppose(observed.desired, observed.cluster, of_cluster).observed
 
 
 def _astray(plan: Plan, cluster: Cluster) -> Iterator[str]:

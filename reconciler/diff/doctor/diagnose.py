@@ -21,10 +21,11 @@ def diagnose(
     desired: Desired | None = None,
     is_snapshot: bool = False,
     of_client: Sequence[Problem] = (),
+    of_copies: Sequence[Finding] = (),
 ) -> Diagnosis:
     """Return what is found; `known` are the runs that are known here, the latest first. The same input, the same words.
 
-    `of_client`: what the properties leave open by which the cluster was reached.
+    `of_client`: what the properties leave open by which the cluster was reached. `of_copies`: of topics of others.
 
     Of a snapshot, rights, versions of features, strays and log dirs cannot be told: it does not hold them.
     """
@@ -43,6 +44,7 @@ def diagnose(
         *partitions.findings(vitals, blocking),
         *runs.findings(vitals, known),
         *runs.of_throttles(throttles, is_moving=is_moving),
+        *of_copies,
     ]
     return Diagnosis(
         cluster_id=cluster.cluster_id,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cli.mirrored import ROOT, STANDARD, document, topic, write
 
 from reconciler.balance.workflow.sides import ObservedCluster, observed_clusters, reached, sides_of
 from reconciler.files.snapshot import read_snapshot, write_snapshot
@@ -13,9 +14,11 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster
 from reconciler.model.plan import Plan
 from reconciler.model.problem import InvalidInput, StalePlan
+from reconciler.model.what_if import SetPartitions
 from reconciler.workflow.demo import write_demo
 from reconciler.workflow.inputs import Inputs, NotNamed
-from reconciler.workflow.plan import make_plan
+from reconciler.workflow.plan import Planned, make_plan
+from reconciler.workflow.what_if import plan_if
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,20 @@ def test_after_a_plan_each_partition_stands_where_its_last_move_puts_it(root: st
     assert after.topics.keys() - one.cluster.topics.keys() == {"wishlists"}
     assert len(after.topics["pageviews"].partitions) == 18
     assert [side.side for side in sides_of([one])] == ["before", "after"]
+
+
+def test_a_plan_that_supposes_more_partitions_of_a_copy_to_be_made_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write("us", [topic("orders", 2)])
+    mirror = document("Mirror", "from-us", '{source: us, topics: ["orders"]}')
+    write("eu", [topic("own", 1)], STANDARD, mirror)
+    inputs = Inputs(str(ROOT), "eu")
+    found = plan_if(inputs, [SetPartitions("us.orders", 4)])
+    assert isinstance(found, Planned)
+    (one,), _ = observed_clusters(inputs, [found.plan])
+    assert len(reached(one, found.plan).topics["us.orders"].partitions) == 4
 
 
 def _partition(cluster: Cluster, topic: str, number: int) -> tuple[int, ...]:

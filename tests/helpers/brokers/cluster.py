@@ -28,7 +28,6 @@ test process closes, however that process ends.
 """
 
 import base64
-import contextlib
 import fcntl
 import functools
 import os
@@ -36,7 +35,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -49,6 +47,7 @@ from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 from helpers.brokers.kafka_jars import DEFAULT_VERSION, jars, java, java_release, tiered_storage_jars
 from helpers.brokers.network import PrivateNetwork
+from helpers.brokers.supervisor import Supervisor
 from helpers.certificates import Authority
 from helpers.waiting import ATTEMPT, HANG, wait_for
 
@@ -69,23 +68,6 @@ JVM_FLAGS = (
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
 )
-# Reads "+pid" and "-pid" lines; when the pipe closes, kills what is left and removes the data.
-SUPERVISOR = """
-import os, shutil, signal, subprocess, sys
-pids = set()
-for line in sys.stdin:
-    (pids.add if line[0] == "+" else pids.discard)(int(line[1:]))
-for pid in pids:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-mounts = [line.split()[1] for line in open("/proc/mounts")] if os.path.exists("/proc/mounts") else []
-for mount in mounts:
-    if mount.startswith(sys.argv[1] + "/"):
-        subprocess.run(["umount", "-l", mount])
-shutil.rmtree(sys.argv[1], ignore_errors=True)
-"""
 
 
 @dataclass
@@ -116,7 +98,7 @@ class KafkaCluster:
         self._racks: dict[int, str] = {}
         self._mounts: list[Path] = []
         self._base_port, self._port_lock = _reserve_ports()
-        self._supervisor = _supervise(self._folder)
+        self._supervisor = Supervisor(self._folder)
         self._admin: AdminClient | None = None
         self._cut_off: set[int] = set()
         try:
@@ -251,8 +233,8 @@ class KafkaCluster:
         """Write at least `size` bytes of random (incompressible) records with acks=all."""
         self.write(topic, partition, (os.urandom(record_bytes) for _ in range(-(-size // record_bytes))))
 
-    def write(self, topic: str, partition: int, values: Iterable[bytes]) -> None:
-        """Write records with these values and acks=all."""
+    def write(self, topic: str, partition: int, values: Iterable[bytes], key: bytes | None = None) -> None:
+        """Write records with these values, all with that key, and acks=all."""
         producer = Producer({"bootstrap.servers": self.bootstrap, "acks": "all", "linger.ms": 5, "log_level": 0})
         failed: list[object] = []
 
@@ -261,7 +243,7 @@ class KafkaCluster:
                 failed.append(error)
 
         for value in values:
-            producer.produce(topic, value=value, partition=partition, on_delivery=note)
+            producer.produce(topic, value=value, key=key, partition=partition, on_delivery=note)
             producer.poll(0)
             while len(producer) > 1_000:
                 producer.poll(0.05)
@@ -273,9 +255,7 @@ class KafkaCluster:
         """Kill every broker and remove the data."""
         for broker_id in tuple(self._processes):
             self.kill(broker_id)
-        with contextlib.suppress(BrokenPipeError):
-            _pipe(self._supervisor).close()
-        self._supervisor.wait(HANG)
+        self._supervisor.close()
         for mount in self._mounts:
             subprocess.run(["umount", "-l", str(mount)], check=False, capture_output=True)
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -424,7 +404,7 @@ class KafkaCluster:
                     start_new_session=True,
                     env={**os.environ, **self.environments.get(broker_id, {})},
                 )
-            self._tell_supervisor(f"+{self.pid(broker_id)}")
+            self._supervisor.watch(self.pid(broker_id))
 
     def _end(self, broker_id: int, with_signal: signal.Signals) -> None:
         process = self._processes.pop(broker_id)
@@ -435,11 +415,7 @@ class KafkaCluster:
             if process.poll() is None:
                 process.kill()
                 process.wait(HANG)
-            self._tell_supervisor(f"-{process.pid}")
-
-    def _tell_supervisor(self, line: str) -> None:
-        _pipe(self._supervisor).write(f"{line}\n".encode())
-        _pipe(self._supervisor).flush()
+            self._supervisor.forget(process.pid)
 
 
 def can_mount() -> bool:
@@ -498,17 +474,6 @@ def _bootstrap_records(version: str, passwords: tuple[tuple[str, str], ...]) -> 
 def _new_id() -> str:
     """Return an id as Kafka makes them; none begins with a dash, which its tools would take for an option."""
     return "k" + base64.urlsafe_b64encode(uuid.uuid4().bytes).decode()[1:22]
-
-
-def _supervise(folder: Path) -> subprocess.Popen[bytes]:
-    """Start the process that cleans up when this one is gone; a session of its own keeps Ctrl-C away from it."""
-    command = [sys.executable, "-S", "-c", SUPERVISOR, str(folder)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-
-
-def _pipe(supervisor: subprocess.Popen[bytes]) -> IO[bytes]:
-    assert supervisor.stdin is not None
-    return supervisor.stdin
 
 
 def _reserve_ports() -> tuple[int, IO[str]]:

@@ -107,6 +107,19 @@ def tiered_storage_jars(version: str) -> Path:
     return target
 
 
+def mirror_maker_jars(version: str) -> Path:
+    """Return the folder of a version's Connect with MirrorMaker 2, fetching it first; `jars` hold what logs."""
+    target = cache_folder() / f"mirror-maker-{version}"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".mirror-maker-{version}-") as workspace:
+            fetched = Path(workspace) / "libs"
+            fetch_all(("org.apache.kafka", "connect-mirror", version), fetched, Path(workspace))
+            with contextlib.suppress(OSError):  # another run put them there meanwhile
+                fetched.rename(target)
+    return target
+
+
 def is_complete(folder: Path, version: str) -> bool:
     """Whether the folder holds exactly the jars its manifest names, Kafka's own among them."""
     try:
