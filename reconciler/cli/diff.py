@@ -4,8 +4,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-import click
-
 from reconciler.command.exits import Exit
 from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, clusters, source_state
 from reconciler.command.verbs import option, verb
@@ -44,8 +42,6 @@ def command(asked: Asked, *, detailed_exitcode: bool, against: str | None) -> in
     With --against, what differs between two clusters of which one copies topics of the other.
     """
     if against is not None:
-        if asked.inputs.are_several_named:
-            raise click.UsageError("With several clusters, --against is not taken: name one cluster beside it.")
         return _side_by_side(asked, against, detailed_exitcode=detailed_exitcode)
     from reconciler.render import as_json, as_markdown, as_text
 

@@ -153,7 +153,6 @@ def test_an_unknown_name_lists_the_clusters_there_are_and_stops_no_other(verb: s
         ("doctor", "plan.json"),
         ("doctor", "--fix", "throttles"),
         ("diff", "--state", "x.json"),
-        ("diff", "--against", "c1"),
         ("doctor", "--state", "x.json"),
         ("status", "--bootstrap-server", "x:1"),
     ],
