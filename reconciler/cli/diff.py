@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     examples="""
         reconciler diff --cluster prod-eu
         reconciler diff --cluster demo --state snapshot.json --detailed-exitcode -o json
-        reconciler diff --cluster 'environment=prod' -o markdown
         reconciler diff --cluster prod-eu --against prod-us
+        reconciler diff --cluster 'environment=prod' -o markdown
     """,
     notes="""
         With --against, exit code 2 of --detailed-exitcode means that a copy is missing, has too few partitions or has
