@@ -74,6 +74,7 @@ def _several(asked: Asked, exit_of: Callable[["Compared"], Exit]) -> int:
     from reconciler.command.several import of_each, tell_failed, tell_of
     from reconciler.model.change import DiffOfCluster, DiffsReport
     from reconciler.render import as_json, as_markdown, as_several, as_text
+    from reconciler.render.escape import visible
     from reconciler.render.rows import differences_counted
 
     each = of_each(asked, _look)
@@ -87,7 +88,7 @@ def _several(asked: Asked, exit_of: Callable[["Compared"], Exit]) -> int:
     asked.write(
         text=lambda: as_several.text(
             (
-                f"{name}\n{as_text.changes(one.changes, one.fields, root=asked.inputs.root)}"
+                f"{visible(name)}\n{as_text.changes(one.changes, one.fields, root=asked.inputs.root)}"
                 for name, one in made.items()
             ),
             summary,

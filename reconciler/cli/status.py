@@ -66,11 +66,12 @@ def _several(asked: Asked) -> int:
     from reconciler.command.several import of_each, tell_failed
     from reconciler.model.status import StatusesReport
     from reconciler.render import as_json, as_several, as_status
+    from reconciler.render.escape import visible
     from reconciler.workflow.status import look_at_run
 
     each = of_each(asked, look_at_run)
     for name, seen in each.made.items():
-        asked.tell(f"{name}: throttles of ended runs: {line}" for line in seen.restored)
+        asked.tell(f"{visible(name)}: throttles of ended runs: {line}" for line in seen.restored)
     found = tuple(seen.status for seen in each.made.values())
     summary = each.summary(lambda seen: (as_status.in_short(seen.status).rstrip("."), Exit.DONE))
     asked.write(
