@@ -62,13 +62,14 @@ def is_stream_colored(stream: TextIO) -> bool:
 def columns_shown(stream: TextIO) -> int | None:
     """Return how wide that stream is: COLUMNS, its terminal, 80 for one that does not say; None for a file or a pipe.
 
-    A program that reads it finds a change in one line, and the same bytes, whoever started it.
+    A program that reads it finds a change in one line, and the same bytes, whoever started it: readline exports COLUMNS
+    to all that its program starts.
     """
+    if not stream.isatty():
+        return None
     said = os.environ.get("COLUMNS", "")
     if said.isdecimal() and int(said):
         return int(said)
-    if not stream.isatty():
-        return None
     try:
         return os.get_terminal_size(stream.fileno()).columns or _COLUMNS
     except OSError:
