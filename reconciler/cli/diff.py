@@ -86,12 +86,14 @@ def _several(asked: Asked, exit_of: Callable[["Compared"], Exit]) -> int:
         return DiffsReport(tuple(found), each.reasons, summary)
 
     asked.write(
-        text=lambda: as_several.text(
-            (
-                f"{visible(name)}\n{as_text.changes(one.changes, one.fields, root=asked.inputs.root)}"
-                for name, one in made.items()
-            ),
-            summary,
+        text=lambda: asked.folded(
+            as_several.text(
+                (
+                    f"{visible(name)}\n{as_text.changes(one.changes, one.fields, root=asked.inputs.root)}"
+                    for name, one in made.items()
+                ),
+                summary,
+            )
         ),
         json=lambda: as_json.document(report()),
         markdown=lambda: as_several.markdown(

@@ -51,11 +51,12 @@ def show_several(
 
 def _text(several: "Several", root: str, *, has_stages: bool) -> list[str]:
     from reconciler.render.as_text import Matched, planned
+    from reconciler.render.escape import visible
 
     shown = []
     for name, made in several.planned.items():
         matched = Matched(made.topics, made.partitions, made.undeclared)
-        shown.append(f"{name}\n{planned(made.plan, matched, root=root, has_stages=has_stages)}")
+        shown.append(f"{visible(name)}\n{planned(made.plan, matched, root=root, has_stages=has_stages)}")
     return [*shown, *_order(several)]
 
 
