@@ -8,7 +8,7 @@ from reconciler.diff.managed import covering_pattern, is_ignored
 from reconciler.model.cluster import Cluster, Group, Topic
 from reconciler.model.desired import Desired, DesiredTopic
 from reconciler.model.problem import Location, Problem
-from reconciler.model.topic_report import Declaration, Growth, Reader, TopicFacts, logical_bytes, total
+from reconciler.model.topic_report import Declaration, Growth, Reader, TopicFacts, total
 
 NOT_EARLIER = "KR205"
 OWNER = "owner"
@@ -113,7 +113,7 @@ def _growth(topic: Topic, observed: Cluster, earlier: Cluster) -> Growth:
     if before is None or (before.topic_id and topic.topic_id and before.topic_id != topic.topic_id):
         return Growth(since, None, None, None)
     days = Fraction(_seconds(earlier, observed)) / _DAY
-    old_bytes, new_bytes = (total(map(logical_bytes, one.partitions)) for one in (before, topic))
+    old_bytes, new_bytes = (total(part.bytes_on_brokers for part in one.partitions) for one in (before, topic))
     records = _records(before, topic)
     written = total(records)
     return Growth(

@@ -262,12 +262,15 @@ class Partition:
 
     @property
     def bytes_to_copy(self) -> int | None:
-        """Bytes that one new replica copies: the leader's size, else the largest known one, else None (unknown).
+        """Bytes that one new replica copies: those of a replica that is there, None where these are unknown.
 
         Of a tiered topic log dirs hold the local bytes alone, and no others are copied (KIP-405), or fewer (KIP-1023).
         """
-        if self.untiered_bytes is not None:
-            return self.untiered_bytes
+        return self.untiered_bytes if self.untiered_bytes is not None else self.bytes_on_brokers
+
+    @property
+    def bytes_on_brokers(self) -> int | None:
+        """Bytes of one replica in its log dir: the leader's, else the largest known one, else None (unknown)."""
         size = self.size_on(self.leader) if self.leader is not None else None
         if size is not None:
             return size

@@ -85,8 +85,8 @@ class TopicFacts:
 
     @property
     def size(self) -> Annotated[int | None, Key("bytes"), "Bytes in log dirs, one replica of each partition."]:
-        """The sum of `logical_bytes`; None where a partition tells of none. Of a tiered topic, local bytes alone."""
-        return total(map(logical_bytes, self.topic.partitions))
+        """The sum of `bytes_on_brokers`; None where a partition tells of none. Of a tiered topic, local bytes alone."""
+        return total(one.bytes_on_brokers for one in self.topic.partitions)
 
     @property
     def size_of_replicas(self) -> Annotated[int | None, Key("bytesOfReplicas"), "The same of all replicas."]:
@@ -186,14 +186,6 @@ class KeyReport:
 
     clusters: Annotated[tuple[KeyOfCluster, ...], "The clusters; one where one is named."]
     failed: Failed
-
-
-def logical_bytes(partition: Partition) -> int | None:
-    """Return the bytes of one replica: the leader's, else the largest known one; None where none is known."""
-    of_leader = partition.size_on(partition.leader) if partition.leader is not None else None
-    return (
-        of_leader if of_leader is not None else max((one for one in partition.sizes if one is not None), default=None)
-    )
 
 
 def total(numbers: Iterable[int | None]) -> int | None:

@@ -22,8 +22,8 @@ from reconciler.model.problem import (
     InvalidInput,
     MissingRight,
     Problem,
-    Severity,
     first_line,
+    warning,
 )
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted, few, in_brackets
@@ -315,20 +315,16 @@ def _warnings(
 ) -> Iterator[Problem]:
     if not has_mirror:
         message = f"no mirror of {target.name} copies from {source.name}: topics of equal name are compared"
-        yield _warning(NO_MIRROR, f"{message}, and where their offsets lie is not known")
+        yield warning(NO_MIRROR, f"{message}, and where their offsets lie is not known")
         return
     if told.syncs is None:
         instead = "offsets are compared where both logs begin at 0" if told.is_without_syncs else "lags are not known"
-        yield _warning(OFFSETS_UNKNOWN, f"no offset syncs of MirrorMaker 2 were read: {told.why_no_syncs}; {instead}")
+        yield warning(OFFSETS_UNKNOWN, f"no offset syncs of MirrorMaker 2 were read: {told.why_no_syncs}; {instead}")
     if told.checkpoints is None:
         instead = f"groups go on by what they have committed on {target.name}, or by offset syncs"
-        yield _warning(OFFSETS_UNKNOWN, f"no checkpoints of MirrorMaker 2 were read: {read[1].unknown}; {instead}")
+        yield warning(OFFSETS_UNKNOWN, f"no checkpoints of MirrorMaker 2 were read: {read[1].unknown}; {instead}")
     for each in read:
         if each.foreign:
             some = counted(each.foreign, "record")
             message = f"{some} of {each.topic} of {each.cluster} are not MirrorMaker 2's, and passed over"
-            yield _warning(FOREIGN, message)
-
-
-def _warning(code: str, message: str) -> Problem:
-    return Problem(code, message, severity=Severity.WARNING)
+            yield warning(FOREIGN, message)
