@@ -179,12 +179,20 @@ def test_only_a_run_whose_time_was_over_is_unfinished(
     files = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     done = subprocess.run(
         [*BASH, apply_script()],
-        env={**os.environ, **files, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PLAN": str(tmp_path / "plan.json")},
+        env={
+            **os.environ,
+            **files,
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PLAN": str(tmp_path / "plan.json"),
+            "RUNNER_TEMP": str(tmp_path),
+        },
         capture_output=True,
         text=True,
         check=False,
     )
     assert (done.returncode, told in done.stderr) == (code, True), done.stderr
+    result = (tmp_path / "result").read_text().splitlines()
+    assert result == (["5"] if state == "unfinished" else [str(ended), *([told.splitlines()[0]] if ended else [])])
     output = tmp_path / "GITHUB_OUTPUT"
     assert (output.read_text() if output.exists() else "") == (f"state={state}\n" if state else "")
     next_stage = tmp_path / "next-stage.txt"
@@ -205,7 +213,8 @@ def test_a_cancelled_job_waits_for_the_run_to_put_everything_back(tmp_path: Path
         "signal.signal(signal.SIGTERM, back)\nprint('moving', flush=True)\ntime.sleep(60)\n"
     )
     program.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PLAN": "plan.json"}
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PLAN": "plan.json", "RUNNER_TEMP": str(tmp_path)}
     with subprocess.Popen(
         [*BASH, apply_script()],
         env=environment,
