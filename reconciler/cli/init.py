@@ -17,6 +17,8 @@ NEXT = {
     "github": "Make three environments for each cluster, to which only the default branch may deploy: "
     "kafka-read-CLUSTER, kafka-apply-CLUSTER with required reviewers, kafka-continue-CLUSTER. Put its KAFKA_PASSWORD "
     "there, as a secret.",
+    "gitlab": "Add to .gitlab-ci.yml: include: [{local: .gitlab/reconciler/pipeline.yml}]. Scope the variables of each "
+    "cluster, such as KAFKA_PASSWORD, to its environments kafka/CLUSTER/read and kafka/CLUSTER/apply, protect both.",
     "kubernetes": "Make a Secret reconciler-CLUSTER for each cluster; its keys are variables, such as KAFKA_PASSWORD. "
     "After a new folder run this again; it adds a file, and a line to kustomization.yaml.",
 }

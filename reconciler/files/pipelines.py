@@ -11,7 +11,10 @@ from pathlib import Path
 from reconciler.files.json_text import parse_json, readable_json
 from reconciler.files.raw import invalid, read_bytes
 
-GITHUB, KUBERNETES = "github", "kubernetes"
+GITHUB, GITLAB, JENKINS, KUBERNETES = "github", "gitlab", "jenkins", "kubernetes"
+HOMES = {GITLAB: ".gitlab/reconciler", JENKINS: "jenkins"}
+"""Where the pipelines of others than GitHub have a copy of what those for GitHub stand on."""
+_SHARED = {"summary.py": "actions/plan/summary.py", "base.txt": "locks/base.txt"}
 RECORD = ".reconciler-ci.json"
 """Has the SHA-256 of each file as `init` wrote it, so that it knows which a person has edited since."""
 BAD_RECORD = "KR025"
@@ -41,13 +44,16 @@ _OF_THIS_REPOSITORY = (
 
 def pipeline_texts(system: str) -> Mapping[str, str]:
     """Return the files of the pipelines for that system, by their paths from the repository's top."""
-    folder = _FOLDER / system
+    inside = _FOLDER / GITHUB / ".github"
+    github = inside if inside.is_dir() else Path(__file__).parents[2] / ".github"
     if system == GITHUB:
-        inside = folder / ".github"
-        github = inside if inside.is_dir() else Path(__file__).parents[2] / ".github"
         return {f".github/{name}": (github / name).read_text("utf-8") for name in _OF_THIS_REPOSITORY}
-    files = sorted(file for file in folder.rglob("*") if file.is_file())
-    return {file.relative_to(folder).as_posix(): file.read_text("utf-8") for file in files}
+    folder = _FOLDER / system
+    files = sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc")
+    texts = {file.relative_to(folder).as_posix(): file.read_text("utf-8") for file in files}
+    if system in HOMES:
+        texts |= {f"{HOMES[system]}/{name}": (github / one).read_text("utf-8") for name, one in _SHARED.items()}
+    return texts
 
 
 def digest_of(content: bytes) -> str:

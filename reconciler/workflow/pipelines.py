@@ -14,7 +14,16 @@ from pathlib import Path
 from typing import Annotated
 
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
-from reconciler.files.pipelines import GITHUB, KUBERNETES, RECORD, digest_of, pipeline_texts, read_record, record_text
+from reconciler.files.pipelines import (
+    GITHUB,
+    HOMES,
+    KUBERNETES,
+    RECORD,
+    digest_of,
+    pipeline_texts,
+    read_record,
+    record_text,
+)
 from reconciler.files.raw import write_atomically
 from reconciler.model.codec import Key
 from reconciler.model.problem import ReconcilerError
@@ -115,8 +124,9 @@ def _root_from(folder: Path, root: str) -> str:
 def _texts(system: str, root: str, clusters: Sequence[str]) -> Mapping[str, str]:
     """Return the files as they are for that root; they are made for one called `desired-state`."""
     texts = {name: text.replace(DEFAULT_ROOT, root) for name, text in pipeline_texts(system).items()}
-    if system == GITHUB:
-        texts[".github/locks/reconciler.txt"] = f"{DISTRIBUTION}=={version(DISTRIBUTION)}\n"
+    home = ".github/locks" if system == GITHUB else HOMES.get(system)
+    if home is not None:
+        texts[f"{home}/reconciler.txt"] = f"{DISTRIBUTION}=={version(DISTRIBUTION)}\n"
     return _for_each(texts, clusters) if system == KUBERNETES else texts
 
 

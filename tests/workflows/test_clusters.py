@@ -150,9 +150,7 @@ def repository(steps: WorkflowSteps) -> WorkflowSteps:
     for name in ("c1", "c2", "c3", "c4", "c5", "down", "drifted", "refused"):
         add_cluster(root, name)
     edit(root / "refused" / "cluster.yaml", "movedBytes: 250GiB", "movedBytes: 1GiB")
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        nobody = f"client: {{bootstrap.servers: '127.0.0.1:{closed.getsockname()[1]}'}}"
-    edit(root / "down" / "cluster.yaml", "simulation: snapshot.json", nobody)
+    nobody(root / "down" / "cluster.yaml")
     reconciler("plan", "--cluster", "drifted", "--out", "plan.json", cwd=workspace)
     reconciler("apply", "plan.json", "--yes", cwd=workspace)
     drift(root / "drifted" / "snapshot.json")
@@ -172,6 +170,13 @@ def edit(file: Path, old: str, new: str) -> None:
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))
+
+
+def nobody(cluster: Path) -> None:
+    """Have a cluster be where nobody answers."""
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        client = f"client: {{bootstrap.servers: '127.0.0.1:{closed.getsockname()[1]}'}}"
+    edit(cluster, "simulation: snapshot.json", client)
 
 
 def drift(snapshot: Path) -> None:

@@ -215,7 +215,7 @@ class Pod:
     name: str = "prod-eu"
 
     def __post_init__(self) -> None:
-        for name in ("room", "plans", "approved", "bin"):
+        for name in ("room", "source", "plans", "approved", "bin"):
             (self.folder / name).mkdir()
             os.chown(self.folder / name, USER, USER)
         program = self.folder / "bin" / "reconciler"
@@ -246,7 +246,7 @@ class Pod:
         mounts = [
             *((self.folder / name, f"/{name}", "rw") for name in ("source", "plans")),
             (self.folder / "approved", "/approved", "ro"),
-            (self.repository, "/repository", "ro"),
+            (self.repository / ".git", "/repository", "ro"),
             (self.folder / "bin", "/opt/reconciler/bin", "ro"),
             *((each, str(each), "ro") for each in READ),
         ]
