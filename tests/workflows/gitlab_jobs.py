@@ -142,7 +142,7 @@ def bash(lines: list[str], folder: Path, variables: Mapping[str, str]) -> "subpr
     return subprocess.run(
         ["bash", "-c", "\n".join(["set -eo pipefail", *lines])],
         cwd=folder,
-        env={**base, **variables},
+        env={**base, **{name: str(value) for name, value in variables.items()}},
         capture_output=True,
         text=True,
         timeout=HANG,

@@ -331,11 +331,11 @@ def test_a_cron_job_plans_waits_for_its_approval_and_applies_that_plan(pod: Pod,
     newest = pod.digest
     pod.approve(newest)
     applied = pod.runs()
-    assert (applied.returncode, "all 14 moves done" in applied.stderr) == (0, True), applied
+    assert (applied.returncode, "all 14 moves done" in applied.stdout) == (0, True), applied
     assert not (pod.folder / "plans" / "plan.json").exists()
     assert list((pod.folder / "plans" / "runs").rglob("*.jsonl"))
     empty = pod.runs()
-    assert (empty.returncode, "No changes." in empty.stderr, empty.stdout) == (0, True, ""), empty
+    assert (empty.returncode, empty.stdout.startswith("No changes.")) == (0, True), empty
     assert "canary" not in "".join(one.stdout + one.stderr for one in (first, again, newer, applied, empty))
 
 
