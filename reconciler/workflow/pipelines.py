@@ -74,8 +74,8 @@ class Edited(ReconcilerError):
 
 
 def _difference(name: str, theirs: str, ours: str) -> str:
-    lines = (text.splitlines(keepends=True) for text in (theirs, ours))
-    return "".join(difflib.unified_diff(*lines, f"{name} (there)", f"{name} (init)", n=1))
+    before, after = (text.splitlines(keepends=True) for text in (theirs, ours))
+    return "".join(difflib.unified_diff(before, after, f"{name} (there)", f"{name} (init)", n=1))
 
 
 def write_pipelines(folder: Path, root: str, system: str) -> Pipelines:

@@ -44,7 +44,7 @@ Jobs = dict[str, dict[str, Any]]
 
 def jobs_of(text: str, top: Path) -> Jobs:
     """Return the jobs of a pipeline's text, with those of the files that it includes."""
-    document = yaml.safe_load(text)
+    document: dict[str, Any] = yaml.safe_load(text)
     found: Jobs = {}
     for each in document.pop("include", ()):
         assert set(each) <= {"local", "inputs"}
@@ -83,6 +83,7 @@ class Pipelines:
     ended: dict[str, Ended] = field(default_factory=dict)
     artifacts: dict[str, Path] = field(default_factory=dict)
     count: int = 40
+    kept: int = 0
 
     def run(self, jobs: Jobs) -> bool:
         """Run a pipeline, and the pipelines that it triggers; return whether it succeeded."""
@@ -126,7 +127,8 @@ class Pipelines:
         return Ended("failed" if done.returncode else "success", log, environment)
 
     def _keep(self, name: str, artifacts: Mapping[str, Any], checkout: Path, *, is_well: bool) -> None:
-        kept = self.artifacts[name] = self.folder / "artifacts" / str(len(self.artifacts))
+        self.kept += 1
+        kept = self.artifacts[name] = self.folder / "artifacts" / str(self.kept)
         kept.mkdir(parents=True)
         if is_well or artifacts.get("when") == "always":
             for path in artifacts.get("paths", ()):

@@ -52,6 +52,7 @@ def leave(folder: Path, job: str, text: str) -> None:
         ("2\ndiffers, but no plan can mend it\n", None, 2, "differs, but no plan can mend it"),
         ("2\n", None, 1, "planned, not applied: it was not approved, or its job was stopped"),
         ("3\n", None, 3, "refused"),
+        ("3\nviolation: too much (KR412)\n", None, 3, "refused: too much (KR412)"),
         ("1\nerror: no answer (KR601)\n", None, 1, "plan failed: no answer (KR601)"),
         ("1\n::error file=a.yaml,line=3,title=KR101 x::what: no (KR101)\n", None, 1, "plan failed: what: no (KR101)"),
         (None, None, 1, "no plan: its job was stopped, or never began"),
@@ -115,7 +116,7 @@ def test_an_environment_that_asks_nobody_is_refused(
         "GITHUB_TOKEN": TOKEN,
         "RUNNER_TEMP": str(tmp_path),
     }
-    command = [sys.executable, PROGRAMS / "reviewers.py", "kafka-apply-demo"]
+    command: list[str | Path] = [sys.executable, PROGRAMS / "reviewers.py", "kafka-apply-demo"]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (code, "")
     assert done.stdout.startswith(f"::error::the environment kafka-apply-demo {told}" if code else "")

@@ -122,7 +122,7 @@ def test_gitlabs_own_schema_takes_the_files(pipelines: Pipelines, tmp_path: Path
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     subprocess.run([venv / "bin" / "pip", "install", "-q", SCHEMAS], check=True)
-    check = [venv / "bin" / "check-jsonschema", "--builtin-schema", "vendor.gitlab-ci"]
+    check: list[str | Path] = [venv / "bin" / "check-jsonschema", "--builtin-schema", "vendor.gitlab-ci"]
     files = sorted((pipelines.workspace / HOME).glob("*.yml"))
     assert len(files) == 4
     for file in files:

@@ -17,7 +17,9 @@ from workflows.test_clusters import add_cluster, edit, nobody
 
 ROOT = Path(__file__).resolve().parents[2]
 GROOVY = "4.0.33"
-JENKINSFILE = "def reconciler\nnode { checkout scm; reconciler = load 'jenkins/reconciler.groovy' }\nreconciler.run()\n"
+JENKINSFILE = (
+    "def reconciler\nnode { checkout scm; reconciler = load 'jenkins/reconciler.groovy' }\nreconciler.clusters()\n"
+)
 
 
 def groovy_jars(workspace: Path) -> Path:
@@ -80,7 +82,7 @@ def jenkins(reconciler: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_no_file_names_a_cluster_and_the_page_says_the_jenkinsfile(jenkins: Jenkins) -> None:
     texts = {file.name: file.read_text() for file in (jenkins.top / "jenkins").iterdir()}
     assert not any("prod-eu" in text for text in texts.values())
-    head = texts["reconciler.groovy"].split("def run()")[0]
+    head = texts["reconciler.groovy"].split("def clusters()")[0]
     assert all(f"//   {line}\n" in head for line in JENKINSFILE.splitlines())
 
 
@@ -122,7 +124,7 @@ def test_each_cluster_is_planned_approved_and_applied_by_itself(jenkins: Jenkins
 @pytest.mark.deep
 def test_a_pull_request_is_validated_and_given_nothing(jenkins: Jenkins) -> None:
     build = jenkins.build(CHANGE_ID="7")
-    assert (build["result"], build["given"], build["asked"]) == ("SUCCESS", [], [])
+    assert (build["result"], build["given"], build["asked"]) == ("SUCCESS", [], []), build["log"]
     (jenkins.top / "desired-state" / "prod-eu" / "wrong.yaml").write_text("kind: Topik\n")
     build = jenkins.build(CHANGE_ID="7")
     assert (build["result"], "wrong.yaml:1" in build["log"]) == ("FAILURE", True)

@@ -135,7 +135,7 @@ def test_helm_makes_the_same_objects_and_kubernetes_knows_every_field(tmp_path: 
     subprocess.run([venv / "bin" / "pip", "install", "-q", SCHEMAS], check=True)
     rendered_file = tmp_path / "rendered.yaml"
     rendered_file.write_text(rendered)
-    validate = [venv / "bin" / "kubernetes-validate", "--strict", rendered_file]
+    validate: list[str | Path] = [venv / "bin" / "kubernetes-validate", "--strict", rendered_file]
     told = subprocess.run(validate, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stdout + told.stderr
     rendered_file.write_text(rendered.replace("backoffLimit:", "backOffLimit:", 1))

@@ -23,7 +23,7 @@ DONE: Mapping[str, Mapping[int, str]] = {
     "apply": {0: "applied", 5: "unfinished: the nights go on with it"},
 }
 TOLD = {3: "refused", 4: "stale: make a new plan"}
-_BEFORE_ERRORS = re.compile(r"^(?:error: |::error [^:]*::)")
+_BEFORE_ERRORS = re.compile(r"^(?:error: |violation: |::error [^:]*::)")
 Row = tuple[str, str, int]
 
 

@@ -19,7 +19,7 @@ have_reconciler() {
 # Runs a command, and keeps its exit code and first error, for the one summary of all clusters.
 told() {
     { code=0; "$@" || code=$?; echo "$code" >result; } 2>&1 | tee told.log
-    sed -n '/^error: /{p;q}' told.log >>result
+    sed -nE '/^(error|violation): /{p;q}' told.log >>result
     return "$(sed -n 1p result)"
 }
 

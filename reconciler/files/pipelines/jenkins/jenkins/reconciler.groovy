@@ -2,11 +2,11 @@
 // Jenkinsfile of a multibranch pipeline needs no more than this, whatever clusters there are:
 //   def reconciler
 //   node { checkout scm; reconciler = load 'jenkins/reconciler.groovy' }
-//   reconciler.run()
+//   reconciler.clusters()
 // Credentials with the id kafka-CLUSTER (user name and password) are the cluster's; the user or group kafka-CLUSTER may
 // approve. Agents need bash and Python 3.11. A pull request is validated, and is given nothing: whoever opens it may
 // change this file. Builds that run at once are kept apart by the lock in each cluster.
-def run() {
+def clusters() {
     List names = []
     stage('clusters') {
         node {

@@ -10,6 +10,6 @@ fi
 # told COMMAND...: runs it, and keeps its exit code and first error in `result`, for the one summary of all clusters.
 told() {
     { code=0; "$@" || code=$?; echo "$code" >result; } 2>&1 | tee told.log
-    sed -n '/^error: /{p;q}' told.log >>result
+    sed -nE '/^(error|violation): /{p;q}' told.log >>result
     return "$(sed -n 1p result)"
 }
