@@ -27,6 +27,7 @@ class Artifacts(http.server.BaseHTTPRequestHandler):
     archive = b""
     store = ""
     unreviewed: frozenset[str] = frozenset()
+    is_unmerged = False
     unmade: frozenset[str] = frozenset()
     failures = 0
     shown: tuple[str, ...] = ()
@@ -43,6 +44,8 @@ class Artifacts(http.server.BaseHTTPRequestHandler):
         type(self).asked += (self.path,)
         if authorization != f"Bearer {TOKEN}":
             self._answer(401, b"{}")
+        elif "/contents/" in self.path:
+            self._answer(404 if self.is_unmerged else 200, b"{}")
         elif "/environments/" in self.path:
             self._environment(self.path.rpartition("/")[2])
         elif self.path.endswith("/zip"):

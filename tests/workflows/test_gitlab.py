@@ -92,7 +92,7 @@ def test_what_a_pipeline_keeps_is_found_by_another_and_no_store_is_shown_a_token
     assert told(gitlab, "get", "snapshots", "prod-eu.json", "back") == (0, "")
     assert Path("back").read_bytes() == b"content"
     code, text = told(gitlab, "get", "snapshots", "other.json", "back")
-    assert (code, text.startswith("error: get snapshots other.json: GET "), "not there" in text) == (1, True, True)
+    assert (code, text.startswith("error: get snapshots other.json: GET "), "not there" in text) == (2, True, True)
     gitlab.failures = 9
     assert told(gitlab, "put", "snapshots", "prod-eu.json", "file")[0] == 1
     clear = {"CI_API_V4_URL": "http://gitlab.invalid/api/v4"}

@@ -106,6 +106,19 @@ def test_without_a_snapshot_the_job_says_what_to_run(steps: WorkflowSteps, githu
     assert "::error::no artifact snapshot-demo of branch main" in job.log
 
 
+@pytest.mark.deep
+def test_a_cluster_that_is_new_is_validated_and_planned_after_the_merge(
+    steps: WorkflowSteps, github: type[Artifacts]
+) -> None:
+    on_a_snapshot(steps)
+    github.is_unmerged = True
+    job = steps.run("plan.yml", "plan", DEMO)
+    assert (job.result, "::notice::desired-state/demo/cluster.yaml is new" in job.log) == ("success", True), job.log
+    assert "no problems" in job.log
+    assert github.asked == ("/repos/acme/kafka/contents/desired-state/demo/cluster.yaml?ref=main",)
+    assert list(steps.artifacts.glob("*/plan.json")) == []
+
+
 def test_an_artifact_is_asked_for_again_where_its_store_fails_and_never_fetched_in_clear(
     steps: WorkflowSteps, github: type[Artifacts]
 ) -> None:

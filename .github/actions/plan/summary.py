@@ -87,4 +87,4 @@ def _rank(code: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), json.loads(sys.argv[2]), os.environ))
+    sys.exit(main(Path(sys.argv[1]), json.loads(sys.argv[2] or "[]"), os.environ))

@@ -6,7 +6,9 @@
     gitlab.py note MERGE_REQUEST FILE   one note a cluster, known by the file's first line, kept up to date
 
 Files are sent with the job's own token. Notes need RECONCILER_GITLAB_TOKEN, a token of the project with the scope `api`
-and the role Reporter; without it the plan is in the job's log and artifacts alone. Exit 0 done, 1 with a sentence.
+and the role Reporter; without it the plan is in the job's log and artifacts alone.
+
+Exit codes: 0 done, 1 with a sentence, 2 where what is to be got is not there.
 """
 
 import json
@@ -21,6 +23,7 @@ from email.message import Message
 from pathlib import Path
 from typing import IO, Any
 
+NOT_THERE = 2
 ATTEMPTS = 4
 TIMEOUT_SECONDS = 60
 PAGE = 100
@@ -65,7 +68,7 @@ def main(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
             results(project, job, rest[0], Path(rest[1]), json.loads(rest[2]))
     except (GitLabError, OSError) as error:
         print(f"error: {verb} {' '.join(rest[:2])}: {error}")
-        return 1
+        return NOT_THERE if isinstance(error, MissingError) else 1
     return 0
 
 
