@@ -17,8 +17,9 @@ NEXT = {
     "github": "Make three environments for each cluster, to which only the default branch may deploy: "
     "kafka-read-CLUSTER, kafka-apply-CLUSTER with required reviewers, kafka-continue-CLUSTER. Put its KAFKA_PASSWORD "
     "there, as a secret.",
-    "gitlab": "Add to .gitlab-ci.yml: include: [{local: .gitlab/reconciler/pipeline.yml}]. Make protected variables for "
-    "each cluster, such as KAFKA_PASSWORD, of the scopes kafka/CLUSTER/read and kafka/CLUSTER/apply. Protect the latter.",
+    "gitlab": "Add to .gitlab-ci.yml: include: [{local: .gitlab/reconciler/pipeline.yml}]. Make protected variables "
+    "for each cluster, such as KAFKA_PASSWORD, of the scopes kafka/CLUSTER/read and kafka/CLUSTER/apply; protect the "
+    "latter environment, too.",
     "jenkins": "Write a Jenkinsfile as jenkins/reconciler.groovy says. For each cluster make credentials with the id "
     "kafka-CLUSTER, and a user or group kafka-CLUSTER of those who may approve.",
     "kubernetes": "Make a Secret reconciler-CLUSTER for each cluster; its keys are variables, such as KAFKA_PASSWORD. "
