@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """clusters.py ROOT FILE: writes the pipeline of all clusters: each is a folder of the root that holds a cluster.yaml.
 
 clusters.py --apply PLAN CLUSTER RUN FILE: writes the pipeline that applies that plan; where the plan has nothing to

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Keeps what one pipeline leaves for another in the project's package registry, and writes notes on merge requests.
 
     gitlab.py put FOLDER NAME FILE      gitlab.py get FOLDER NAME FILE
