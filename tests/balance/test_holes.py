@@ -76,7 +76,7 @@ def _moves(one: Trace, folder: Path) -> list[str]:
 def test_brokers_are_near_the_truth_and_nothing_moves_under_every_kind_of_loss(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    form = Form(days=3, step=1200)
+    form = Form(days=2, step=1200, turns=2)
     assert _differences(spark, [trace(3000 + seed, form) for seed in range(4)], form, tmp_path) == []
 
 
