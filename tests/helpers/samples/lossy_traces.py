@@ -17,18 +17,17 @@ if TYPE_CHECKING:
     Seen = NDArray[np.bool_]
 
 LOSSES = ("random", "outage", "election", "jumps")
-BROKERS, TOPICS = 4, 4
+BROKERS, TOPICS, TURNS = 4, 4, 4
 RECORD = 1000  # bytes
 _HOUR = 3600
 
 
 @dataclass(frozen=True)
 class Form:
-    """How long samples go on, how far apart they are, in seconds, and how many partitions of a topic a broker leads."""
+    """How long samples go on, and how far apart they are, in seconds."""
 
     days: int
     step: int
-    turns: int = 4
 
     @property
     def buckets(self) -> int:
@@ -64,14 +63,14 @@ def trace(seed: int, form: Form) -> Trace:
     """Return that cluster: of days and weeks with their rhythm, of bursts of all or one topic, and of noise."""
     random = np.random.default_rng(seed)
     loss = LOSSES[seed % len(LOSSES)]
-    partitions = [(topic, number) for topic in range(TOPICS) for number in range(BROKERS * form.turns)]
+    partitions = [(topic, number) for topic in range(TOPICS) for number in range(BROKERS * TURNS)]
     leaders = tuple(number % BROKERS for _, number in partitions)
     lines = [
         f"t{topic}-{number}: {1 + number % BROKERS},{1 + (number + 1) % BROKERS} size 1000000000"
         for topic, number in partitions
     ]
     bytes_in = _rates(random, form)
-    bytes_out = bytes_in * random.uniform(0.5, 3, TOPICS)[:, None].repeat(BROKERS * form.turns, axis=0)
+    bytes_out = bytes_in * random.uniform(0.5, 3, TOPICS)[:, None].repeat(BROKERS * TURNS, axis=0)
     kept = _Kept(random, form, bytes_in, bytes_out, leaders)
     columns = kept.election() if loss == "election" else kept.measured(loss)
     name = f"{loss}-{seed:03}"
@@ -89,7 +88,7 @@ def _rates(random: np.random.Generator, form: Form) -> "Rates":
         random.lognormal(14, 0.5) * common * _bursts(random, form) * random.lognormal(0, 0.1, form.buckets)
         for _ in range(TOPICS)
     ]
-    each = np.repeat(np.array(topics), BROKERS * form.turns, axis=0)
+    each = np.repeat(np.array(topics), BROKERS * TURNS, axis=0)
     return np.asarray(each * random.lognormal(0, 0.05, each.shape))
 
 
@@ -162,7 +161,7 @@ class _Kept:
         return moments, seen
 
     def _columns(self, places: Any, buckets: Any, moments: Any) -> dict[str, Any]:  # noqa: ANN401 - arrays
-        per = BROKERS * self.form.turns
+        per = BROKERS * TURNS
         return {
             "ts": START + buckets * self.form.step + moments,
             "topic": np.char.add("t", (places // per).astype(str)),
