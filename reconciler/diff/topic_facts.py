@@ -61,6 +61,12 @@ def declaration_of(desired: Desired, name: str) -> Declaration | None:
     return None if pattern is None else _declaration(f"pattern {pattern.name}", pattern.where(""), pattern)
 
 
+def owner_of(desired: Desired, name: str) -> str | None:
+    """Return who owns that topic, as the label `owner` of what declares it says; None where none does."""
+    declaration = declaration_of(desired, name)
+    return declaration.owner if declaration is not None else None
+
+
 def _declaration(by: str, at: Location | None, document: DesiredTopic) -> Declaration:
     return Declaration(by, at, document.labels.get(OWNER))
 
