@@ -27,8 +27,8 @@ if TYPE_CHECKING:
         reconciler diff --cluster '*' --notify '${env:SLACK_URL}' --metrics drift.prom
     """,
     notes="""
-        One message tells of all clusters. It is sent in up to three tries; where nobody took it, or the metrics cannot be
-        written, the exit code is 1, as of the worst cluster.
+        One message tells of all clusters. Where nobody takes it within three tries, or the metrics cannot be written,
+        the exit code is 1.
 
         With --against, exit code 2 of --detailed-exitcode means that a copy is missing, has too few partitions or has
         another value of a config that follows, or that a group would miss records. Records not copied yet do not count.
@@ -46,15 +46,17 @@ if TYPE_CHECKING:
 @option(
     "--notify",
     metavar="URL",
-    help="Tell a webhook what differs, and which topics no file declares. The URL is a secret: give it in the variable, "
-    "or as ${env:NAME} or ${file:/path}.",
+    help="Tell a webhook what differs, and which topics no file declares. The URL is a secret: give it in the "
+    "variable, or as ${env:NAME} or ${file:/path}.",
 )
-@option("--notify-as", type=click.Choice(FORMS), help="Form of the message [default: slack for Slack's hosts, else json].")
+@option(
+    "--notify-as", type=click.Choice(FORMS), help="Form of the message [default: slack for Slack's hosts, else json]."
+)
 @option(
     "--notify-on",
     type=click.Choice(WHEN),
-    help="When to tell: of differences and topics that no file declares [default: drift], of differences alone, always. "
-    "A cluster that cannot be looked at is always told.",
+    help="When to tell: of differences and topics that no file declares [default: drift], of differences alone, or "
+    "always. A cluster that cannot be looked at is told in any case.",
 )
 @option(
     "--metrics",
@@ -79,7 +81,7 @@ def command(
         if notify or metrics:
             raise click.UsageError("--against shows two clusters side by side: it takes no --notify and no --metrics.")
         return _side_by_side(asked, against, detailed_exitcode=detailed_exitcode)
-    told = notices(asked, notify, notify_as, notify_on, metrics)
+    told = notices(asked, notify, form=notify_as, when=notify_on, metrics=metrics)
     if asked.inputs.are_several_named:
         return _several(asked, told, is_detailed=detailed_exitcode)
     return _one(asked, told, is_detailed=detailed_exitcode)

@@ -106,6 +106,7 @@ class Notices:
 def notices(
     asked: Asked,
     url: str | None,
+    *,
     form: str | None,
     when: str | None,
     metrics: str | None,

@@ -73,7 +73,9 @@ def webhook(text: str, form: str | None, environ: Mapping[str, str]) -> Webhook:
     except ValueError:
         is_right = False
     if not is_right or not url.isascii() or not url.isprintable() or " " in url:
-        message = "what --notify names is no URL of http:// or https:// with a host, and without a login in it: correct it"
+        message = (
+            "what --notify names is no URL of http:// or https:// with a host, and without a login in it: correct it"
+        )
         raise invalid(WRONG_URL, message)
     of_host = SLACK if f".{parts.hostname}".endswith(_SLACKS) else JSON
     return Webhook(url, form or of_host)
@@ -86,7 +88,9 @@ def send(to: Webhook, body: bytes, pause: Callable[[float], None] = time.sleep) 
         if not failure:
             return
         if not is_passing or seconds is None:
-            raise NotDelivered(f"{to.shown} did not take the message of --notify: it {failure}; nobody was told") from None
+            raise NotDelivered(
+                f"{to.shown} did not take the message of --notify: it {failure}; nobody was told"
+            ) from None
         pause(min(MOST_PAUSE, max(seconds, wanted)))
 
 

@@ -44,8 +44,10 @@ def label_of(cluster: str) -> str:
 
 def _drift_values(seen: DriftFigures) -> Iterator[tuple[str, str, Number]]:
     diff, found = "reconciler_diff", seen.findings
-    yield f"{diff}_failed", "Whether the cluster could not be compared; the other figures are then absent.", int(
-        seen.is_failed
+    yield (
+        f"{diff}_failed",
+        "Whether the cluster could not be compared; the other figures are then absent.",
+        int(seen.is_failed),
     )
     text = "Differences between the cluster and its files, those that no plan mends included."
     yield f"{diff}_differences", text, seen.differences

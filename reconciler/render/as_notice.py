@@ -12,7 +12,7 @@ from reconciler.model.several import ClusterOutcome
 from reconciler.model.words import counted
 from reconciler.render import as_json
 from reconciler.render.escape import visible
-from reconciler.render.facts import by_weight, place
+from reconciler.render.facts import place
 from reconciler.render.labels import DESTROYS, IRREVERSIBLE
 from reconciler.render.rows import Row, difference_rows, gravest_first
 

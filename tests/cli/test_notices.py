@@ -20,7 +20,7 @@ from reconciler.model.cluster import Topic
 from reconciler.model.several import ClusterOutcome
 from reconciler.render import as_notice
 
-SECRET = "T0KEN/B0KEN/xSECRETx"
+SECRET = "T0KEN/B0KEN/xSECRETx"  # noqa: S105 - of this test
 WISHED = document("Topic", "orders", '{replicationFactor: 2, config: {retention.ms: "8000"}}').replace(
     "name: orders", "name: orders, labels: {owner: team-orders}"
 )
@@ -133,7 +133,7 @@ def test_a_difference_is_told_with_old_new_place_and_owner(reconciler: Program, 
     ],
 )
 def test_it_is_told_only_when_there_is_something_to_tell(
-    when: str, state: str, is_told: bool, reconciler: Program, receiver: Receiver
+    when: str, state: str, *, is_told: bool, reconciler: Program, receiver: Receiver
 ) -> None:
     orders = topic("orders", 3, DRIFTED if state == "drifted" else AS_WISHED)
     change("drifted", orders, *([topic("tmp", 1)] if state == "undeclared" else []))
@@ -258,7 +258,7 @@ def test_options_that_mean_nothing_together_are_wrong_usage(arguments: tuple[str
         ("https://hooks.slack.com/services/x", "json", False),
     ],
 )
-def test_hosts_of_slack_get_slacks_form(url: str, form: str | None, is_slack: bool) -> None:
+def test_hosts_of_slack_get_slacks_form(url: str, form: str | None, *, is_slack: bool) -> None:
     assert webhook.webhook(url, form, {}).form == ("slack" if is_slack else "json")
 
 
