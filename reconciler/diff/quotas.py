@@ -60,9 +60,9 @@ def _of_limits(plan: Plan, desired: Desired, observed: Cluster) -> Iterator[Prob
     before, after = _before(desired, observed), _after(plan, observed)
     owned: dict[str, list[str]] = {owner.name: [] for owner in desired.owners}
     for name in sorted({*before, *after}):
-        owner = owner_of(desired, name)
-        if owner in owned and (name in before or name in desired.topics):
-            owned[owner].append(name)
+        whose = owner_of(desired, name)
+        if whose in owned and (name in before or name in desired.topics):
+            owned[whose].append(name)
     for owner in desired.owners:
         names = owned[owner.name]
         was = sum((before[name] for name in names if name in before), start=_Held())

@@ -206,8 +206,11 @@ class Changes:
     @property
     def topics(self) -> frozenset[str]:
         """The topics of which something is to change."""
-        keys = (*self.broken_rules, *self.elections)
-        return frozenset({*(each.topic for each in self.topic_changes), *(key.topic_partition.topic for key in keys)})
+        keys = (
+            *(each.topic_partition for each in self.broken_rules),
+            *(each.topic_partition for each in self.elections),
+        )
+        return frozenset({*(each.topic for each in self.topic_changes), *(key.topic for key in keys)})
 
     @property
     def every_broken_rule(self) -> tuple[BrokenRule, ...]:
