@@ -1,11 +1,18 @@
 """Holds what `diff` tells others of drift: a message to a webhook, and figures of each cluster for Prometheus."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from reconciler.model.codec import REQUIRED, Pattern
 from reconciler.model.diagnosis import FindingCounts
 from reconciler.model.problem import Location
+
+
+class Whose(NamedTuple):
+    """Who owns a topic, and whom to ask, where that is told."""
+
+    owner: str
+    contact: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +22,7 @@ class ToldDifference:
     subject: Annotated[str, "The topic, its partition or the broker; empty: the cluster as a whole."]
     what: Annotated[str, "What differs, old -> new, which the next plan would do; or why it stays as it is."]
     owner: Annotated[str | None, REQUIRED, "Who owns the topic, as files tell; null: they do not."] = None
+    contact: Annotated[str | None, REQUIRED, "Whom to ask, as the Owner says; null: it does not."] = None
     at: Annotated[Location | None, "File and line that ask for it."] = None
 
 

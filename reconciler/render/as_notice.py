@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from reconciler.model.change import Changes, Difference
 from reconciler.model.cluster import Topic
-from reconciler.model.notice import Notice, NoticeOfCluster, ToldDifference
+from reconciler.model.notice import Notice, NoticeOfCluster, ToldDifference, Whose
 from reconciler.model.problem import UNDECLARED_TOPIC
 from reconciler.model.several import ClusterOutcome
-from reconciler.model.words import counted
+from reconciler.model.words import counted, in_brackets
 from reconciler.render import as_json
 from reconciler.render.escape import visible
 from reconciler.render.facts import place
@@ -34,14 +34,14 @@ def of_cluster(
     found: Changes,
     fields: Sequence[Difference],
     undeclared: Sequence[Topic],
-    owners: Mapping[str, str],
+    owners: Mapping[str, Whose],
 ) -> NoticeOfCluster:
     """Return what to tell of a cluster that was compared."""
     rows = gravest_first(difference_rows(found, fields))
     stays = [problem for problem in found.stays if problem.code != UNDECLARED_TOPIC]
     spoken_of = {*found.deleted, *(one.topic for one in found.spared)}
     lone = [topic for topic in undeclared if topic.name not in spoken_of]
-    told = [*(_of_row(row, owners) for row in rows), *(ToldDifference("", one.message, None, one.at) for one in stays)]
+    told = [*(_of_row(row, owners) for row in rows), *(ToldDifference("", one.message, at=one.at) for one in stays)]
     others = [_of_undeclared(topic, owners) for topic in lone]
     first = told[: max(MOST_TOLD // 2, MOST_TOLD - len(others))]
     shown = (*first, *others[: MOST_TOLD - len(first)])
@@ -106,7 +106,7 @@ def _head(told: Notice) -> str:
 def _result(one: NoticeOfCluster) -> str:
     if one.reason is not None:
         first, *more = one.reason.split("\n")
-        return _clipped(visible(f"{one.result}: {first}{' …' if more else ''}"))
+        return _clipped(visible(f"{one.result}: {first}{' …' if more else ''}"), 2 * _WIDEST)
     lone = one.undeclared_topics or 0
     return one.result + (f", {counted(lone, 'topic')} that no file declares" if lone else "")
 
@@ -114,7 +114,8 @@ def _result(one: NoticeOfCluster) -> str:
 def _lines(one: NoticeOfCluster) -> Iterator[str]:
     shown = one.told[:MOST_LINES]
     for each in shown:
-        where = ", ".join(filter(None, (each.owner and f"owner {each.owner}", place(each.at))))
+        owner = f"owner {each.owner}{in_brackets(each.contact)}" if each.owner else ""
+        where = ", ".join(filter(None, (owner, place(each.at))))
         what = f"{each.subject}: {each.what}" if each.subject else each.what
         yield _clipped(visible(f"{what} ({where})" if where else what))
     left = len(one.told) - len(shown) + one.untold
@@ -122,20 +123,16 @@ def _lines(one: NoticeOfCluster) -> Iterator[str]:
         yield f"and {counted(left, 'more')}"
 
 
-def _clipped(line: str) -> str:
-    return line if len(line) <= _WIDEST else f"{line[: _WIDEST - 1]}…"
+def _clipped(line: str, most: int = _WIDEST) -> str:
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def _of_row(row: Row, owners: Mapping[str, str]) -> ToldDifference:
+def _of_row(row: Row, owners: Mapping[str, Whose]) -> ToldDifference:
     what = f"{row.what}: {row.effect}" if row.kind in {DESTROYS, IRREVERSIBLE} and row.effect else row.what
-    return ToldDifference(row.subject, what, _owner(row.subject, owners), row.at)
+    whose = owners.get(row.subject) or owners.get(row.subject.rpartition("-")[0])  # of a partition, that of its topic
+    return ToldDifference(row.subject, what, *(whose or (None, None)), row.at)
 
 
-def _of_undeclared(topic: Topic, owners: Mapping[str, str]) -> ToldDifference:
+def _of_undeclared(topic: Topic, owners: Mapping[str, Whose]) -> ToldDifference:
     what = f"no file declares it, and it stays; {counted(len(topic.partitions), 'partition')}"
-    return ToldDifference(topic.name, what, owners.get(topic.name))
-
-
-def _owner(subject: str, owners: Mapping[str, str]) -> str | None:
-    """Return the owner of a topic, or of the topic of a partition."""
-    return owners.get(subject) or owners.get(subject.rpartition("-")[0])
+    return ToldDifference(topic.name, what, *owners.get(topic.name, (None, None)))

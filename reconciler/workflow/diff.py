@@ -15,6 +15,7 @@ from reconciler.model.change import Changes, DeleteTopic, Difference, class_of
 from reconciler.model.cluster import Cluster, Topic
 from reconciler.model.desired import Desired
 from reconciler.model.effect import EffectClass
+from reconciler.model.notice import Whose
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, Severity
 from reconciler.model.words import MANY, named_some
 from reconciler.workflow.inputs import Inputs
@@ -37,7 +38,7 @@ class Compared:
     fields: tuple[Difference, ...]
     warnings: tuple[Problem, ...] = ()
     undeclared: tuple[Topic, ...] = ()
-    owners: Mapping[str, str] = field(default_factory=dict)
+    owners: Mapping[str, Whose] = field(default_factory=dict)
 
     @property
     def has_changes(self) -> bool:
@@ -58,7 +59,9 @@ def find_differences(inputs: Inputs, *, progress: ProgressHook | None = None) ->
     changes = replace(changes, log_dirs=tuple(log_dir_differences(desired, observed)))
     undeclared = undeclared_topics(desired, observed)
     spoken_of = {*changes.topics, *(topic.name for topic in undeclared)}
-    owners = {name: owner for name in sorted(spoken_of) if (owner := owner_of(desired, name)) is not None}
+    contacts = {owner.name: owner.contact for owner in desired.owners}
+    owned = {name: owner for name in sorted(spoken_of) if (owner := owner_of(desired, name)) is not None}
+    owners = {name: Whose(owner, contacts.get(owner)) for name, owner in owned.items()}
     fields = differences(changes, observed)
     return Compared(desired.cluster.name, changes, fields, unread, undeclared, owners)
 

@@ -121,6 +121,19 @@ def test_a_difference_is_told_with_old_new_place_and_owner(reconciler: Program, 
     assert difference["at"].startswith("drifted/")
 
 
+def test_a_topic_that_no_file_declares_is_told_with_whom_to_ask(reconciler: Program, receiver: Receiver) -> None:
+    owner = "apiVersion: reconciler/v1\nkind: Owner\nmetadata: {name: team-a}\nspec: {topics: [tmp.*], contact: '#a'}\n"
+    (ROOT / "drifted" / "owners.yaml").write_text(owner)
+    change("drifted", topic("orders", 3, AS_WISHED), topic("tmp.x", 1), topic("other", 1))
+    assert reconciler("diff", "--cluster", "drifted", "--notify", receiver.url).code == 0
+    ((_, told),) = receiver.got
+    assert [(one["subject"], one["owner"], one["contact"]) for one in told["clusters"][0]["told"]] == [
+        ("other", None, None),
+        ("tmp.x", "team-a", "#a"),
+    ]
+    assert "1 partition (owner team-a (#a))" in told["text"]
+
+
 @pytest.mark.parametrize(
     ("when", "state", "is_told"),
     [

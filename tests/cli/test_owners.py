@@ -91,6 +91,8 @@ def test_what_is_found_names_the_line_the_rule_and_whom_to_ask(reconciler: Progr
     assert line.endswith("or ask team-a (#a) (KR476)")
     told = json.loads(reconciler("validate", "-o", "json").out)["problems"]
     assert [(one["code"], one["severity"], one["line"]) for one in told] == [("KR476", "violation", 10)]
+    (run,) = json.loads(reconciler("validate", "-o", "sarif").out)["runs"]
+    assert ([one["ruleId"] for one in run["results"]], run["invocations"][0]["exitCode"]) == (["KR476"], 3)
 
 
 def test_other_problems_win_over_an_owners_and_a_bound_must_be_one(reconciler: Program) -> None:
