@@ -3,9 +3,11 @@
 A topic's owner is its label `owner`, else the Owner with the longest pattern that matches its name.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
+from fnmatch import fnmatchcase, translate
+from functools import lru_cache
 
 from reconciler.model.desired import OWNER, ConfigBounds, Desired, DesiredOwner, DesiredTopic
 from reconciler.model.problem import Location, Problem, Severity
@@ -20,33 +22,55 @@ TOPICS, PARTITIONS, BYTES, FACTOR = "topics", "partitions", "bytes", "replicatio
 def owners_by_pattern(desired: Desired, name: str) -> tuple[DesiredOwner, ...]:
     """Return the Owners with the longest pattern that matches that name: one, or none, or several of that length."""
     longest = {
-        owner.name: max((len(each) for each in owner.topics if fnmatchcase(name, each)), default=0)
+        owner.name: max((len(each) for each in owner.topics if _matcher(each)(name)), default=0)
         for owner in desired.owners
     }
     most = max(longest.values(), default=0)
     return tuple(owner for owner in desired.owners if most and longest[owner.name] == most)
 
 
+@lru_cache(maxsize=1 << 12)
+def _matcher(pattern: str) -> Callable[[str], object]:
+    """Return what matches names. `fnmatchcase` keeps 256 patterns, and makes each of more anew for each name."""
+    return re.compile(translate(pattern)).match
+
+
 def owner_problems(desired: Desired) -> Iterator[Problem]:
     """Yield all that the files of a cluster break of its Owners' rules; nothing where it has none."""
     if not desired.owners:
         return
-    present = tuple(present_topics(desired))
-    yield from unknown_owners(desired, (*present, *desired.patterns))
+    claimed = claims(desired, present_topics(desired))
+    labelled = claims(desired, (pattern for pattern in desired.patterns if OWNER in pattern.labels))
+    yield from unknown_owners(desired, (*claimed, *labelled))
     counts = {owner.name: {TOPICS: 0, PARTITIONS: 0} for owner in desired.owners}
-    for topic in present:
-        yield from topic_problems(desired, topic)
-        owner = _owner(desired, topic)
-        if owner is not None:
-            counts[owner.name][TOPICS] += 1
-            counts[owner.name][PARTITIONS] += topic.partitions or len(topic.placement.assignment or ()) or 1
-    for pattern in desired.patterns:
-        owner = _owner(desired, pattern) if OWNER in pattern.labels else None
-        yield from _config_problems(owner, pattern) if owner is not None else ()
+    for topic, owner in owned(claimed):
+        yield from topic_problems(topic, owner)
+        counts[owner.name][TOPICS] += 1
+        counts[owner.name][PARTITIONS] += topic.partitions or len(topic.placement.assignment or ()) or 1
+    for pattern, owner in owned(labelled):
+        yield from _config_problems(owner, pattern)
     for owner in desired.owners:
         for what, count in counts[owner.name].items():
             if count > owner.limits.get(what, count):
                 yield too_much(owner, what, count, "declares")
+
+
+Claim = tuple[DesiredTopic, tuple[DesiredOwner, ...]]
+"""A topic and whose it is: one Owner, none, or several whose patterns are equally long."""
+
+
+def claims(desired: Desired, topics: Iterable[DesiredTopic]) -> tuple[Claim, ...]:
+    """Return whose each of these topics is."""
+    named = {owner.name: (owner,) for owner in desired.owners}
+    return tuple(
+        (topic, named.get(topic.labels[OWNER], ()) if OWNER in topic.labels else owners_by_pattern(desired, topic.name))
+        for topic in topics
+    )
+
+
+def owned(claimed: Iterable[Claim]) -> Iterator[tuple[DesiredTopic, DesiredOwner]]:
+    """Yield the topics that are one Owner's, with their Owner."""
+    return ((topic, owners[0]) for topic, owners in claimed if len(owners) == 1)
 
 
 def present_topics(desired: Desired) -> Iterator[DesiredTopic]:
@@ -66,12 +90,11 @@ def too_much(
     return Problem(TOO_MANY, message, owner.where(f"limits.{what}"), severity)
 
 
-def unknown_owners(desired: Desired, topics: Iterable[DesiredTopic]) -> Iterator[Problem]:
+def unknown_owners(desired: Desired, claimed: Iterable[Claim]) -> Iterator[Problem]:
     """Yield each label that names no Owner, once; and each topic that patterns of several Owners claim alike."""
     names, first = [owner.name for owner in desired.owners], dict[str, list[DesiredTopic]]()
-    for topic in topics:
+    for topic, owners in claimed:
         label = topic.labels.get(OWNER)
-        owners = owners_by_pattern(desired, topic.name) if label is None else ()
         if label is not None and label not in names:
             first.setdefault(label, []).append(topic)
         elif len(owners) > 1:
@@ -90,11 +113,8 @@ def unknown_owners(desired: Desired, topics: Iterable[DesiredTopic]) -> Iterator
 _LONGEST = 249
 
 
-def topic_problems(desired: Desired, topic: DesiredTopic) -> Iterator[Problem]:
+def topic_problems(topic: DesiredTopic, owner: DesiredOwner) -> Iterator[Problem]:
     """Yield what one topic that a document names breaks of its owner's rules."""
-    owner = _owner(desired, topic)
-    if owner is None:
-        return
     factor, most = topic.replication_factor or len(next(iter(topic.placement.assignment or ()), ())), f"limits.{FACTOR}"
     if factor > owner.limits.get(FACTOR, factor):
         what = f"has replicationFactor {factor}, and {_rule(owner, most)} is {owner.limits[FACTOR]}: lower it"
@@ -109,14 +129,6 @@ def topic_problems(desired: Desired, topic: DesiredTopic) -> Iterator[Problem]:
             what = f"{found}, and {_rule(owner, rule)} wants {' | '.join(patterns)}: write it"
             yield _broken_rule(WRONG_LABEL, owner, rule, topic, what)
     yield from _config_problems(owner, topic)
-
-
-def _owner(desired: Desired, topic: DesiredTopic) -> DesiredOwner | None:
-    label = topic.labels.get(OWNER)
-    if label is not None:
-        return next((owner for owner in desired.owners if owner.name == label), None)
-    owners = owners_by_pattern(desired, topic.name)
-    return owners[0] if len(owners) == 1 else None
 
 
 def _config_problems(owner: DesiredOwner, topic: DesiredTopic) -> Iterator[Problem]:

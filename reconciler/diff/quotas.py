@@ -7,15 +7,30 @@ emptied. What is over a limit already is a warning.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from reconciler.diff.managed import is_ignored
-from reconciler.diff.owners import BYTES, PARTITIONS, TOPICS, present_topics, too_much, topic_problems, unknown_owners
+from reconciler.diff.owners import (
+    BYTES,
+    PARTITIONS,
+    TOPICS,
+    claims,
+    owned,
+    present_topics,
+    too_much,
+    topic_problems,
+    unknown_owners,
+)
 from reconciler.diff.topic_facts import owner_of
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
-from reconciler.model.cluster import Cluster, Topic
+from reconciler.model.cluster import Cluster
+from reconciler.model.columns import Ints
 from reconciler.model.desired import Desired
+from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import moves_of
+from reconciler.model.table_maker import table_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +50,9 @@ class _Held:
         return {TOPICS: self.topics, PARTITIONS: self.partitions, BYTES: self.bytes}[what]
 
 
+_NOTHING = _Held()
+
+
 def with_quotas(plan: Plan, desired: Desired, observed: Cluster) -> Plan:
     """Return the plan with a violation for each rule of an owner that it breaks, a warning where it is broken now."""
     if not desired.owners:
@@ -50,23 +68,25 @@ def _of_topics(plan: Plan, desired: Desired) -> Iterator[Problem]:
     raised = (move for move in moves_of(plan.stages) if len(move.to_replicas) > len(move.from_replicas))
     changed = {change.topic for change in plan.topic_changes if not isinstance(change, DeleteTopic)}
     changed |= {move.topic_partition.topic for move in raised}
-    topics = [topic for topic in present_topics(desired) if topic.name in changed]
-    yield from unknown_owners(desired, topics)
-    for topic in topics:
-        yield from topic_problems(desired, topic)
+    claimed = claims(desired, (topic for topic in present_topics(desired) if topic.name in changed))
+    yield from unknown_owners(desired, claimed)
+    for topic, owner in owned(claimed):
+        yield from topic_problems(topic, owner)
 
 
 def _of_limits(plan: Plan, desired: Desired, observed: Cluster) -> Iterator[Problem]:
-    before, after = _before(desired, observed), _after(plan, observed)
-    owned: dict[str, list[str]] = {owner.name: [] for owner in desired.owners}
+    before, after = _before_and_after(plan, observed)
+    theirs: dict[str, list[str]] = {owner.name: [] for owner in desired.owners}
     for name in sorted({*before, *after}):
-        whose = owner_of(desired, name)
-        if whose in owned and (name in before or name in desired.topics):
-            owned[whose].append(name)
+        topic, whose = observed.topics.get(name), owner_of(desired, name)
+        # Internal and ignored topics are nobody's, unless a document names them.
+        is_nobodys = name not in desired.topics and (topic is None or topic.is_internal or is_ignored(desired, name))
+        if whose in theirs and not is_nobodys:
+            theirs[whose].append(name)
     for owner in desired.owners:
-        names = owned[owner.name]
-        was = sum((before[name] for name in names if name in before), start=_Held())
-        will = sum((after.get(name, before.get(name, _Held())) for name in names), start=_Held())
+        was, will = (
+            sum((held.get(name, _NOTHING) for name in theirs[owner.name]), _NOTHING) for held in (before, after)
+        )
         for what in (TOPICS, PARTITIONS, BYTES):
             limit = owner.limits.get(what)
             if limit is None or will.of(what) <= limit:
@@ -77,42 +97,32 @@ def _of_limits(plan: Plan, desired: Desired, observed: Cluster) -> Iterator[Prob
             yield too_much(owner, what, will.of(what), verb, is_least=is_least, is_worse=is_worse)
 
 
-def _before(desired: Desired, observed: Cluster) -> Mapping[str, _Held]:
-    """Return what there is of each topic; internal and ignored ones are nobody's, unless a document names them."""
-    return {
-        name: _held(topic, {})
-        for name, topic in observed.topics.items()
-        if name in desired.topics or not (topic.is_internal or is_ignored(desired, name))
-    }
-
-
-def _after(plan: Plan, observed: Cluster) -> Mapping[str, _Held]:
-    """Return what there will be of each topic that the plan changes."""
-    lengths: dict[str, dict[int, int]] = {}
-    for move in moves_of(plan.stages):
-        lengths.setdefault(move.topic_partition.topic, {})[move.topic_partition.partition] = len(move.to_replicas)
-    found = {name: _held(observed.topics[name], counts) for name, counts in lengths.items() if name in observed.topics}
+def _before_and_after(plan: Plan, observed: Cluster) -> tuple[Mapping[str, _Held], Mapping[str, _Held]]:
+    """Return how much there is of each topic, and how much there will be once the plan has run."""
+    table = table_of(observed)
+    lengths = {move.topic_partition: len(move.to_replicas) for move in moves_of(plan.stages)}
+    rows = table.rows_of(lengths)
+    factor = table.factor.copy()
+    factor[rows[rows >= 0]] = np.array([*lengths.values()], dtype=np.int64)[rows >= 0]
+    after = dict(_held(table, factor))
     for change in plan.topic_changes:
         match change:
             case CreateTopic():
-                found[change.topic] = _Held(1, change.partitions)
+                after[change.topic] = _Held(1, change.partitions)
             case CreatePartitions():
-                now = found.get(change.topic) or _held(observed.topics[change.topic], {})
-                found[change.topic] = replace(now, partitions=change.to_count)
+                after[change.topic] = replace(after[change.topic], partitions=change.to_count)
             case DeleteTopic():
-                found[change.topic] = _Held()
+                after[change.topic] = _NOTHING
             case AlterConfigs():
                 pass
-    return found
+    return _held(table, table.factor), after
 
 
-def _held(topic: Topic, lengths: Mapping[int, int]) -> _Held:
-    """Return how much there is of the topic, with as many replicas of a partition as `lengths` has."""
-    sizes = [
-        None
-        if one.bytes_on_brokers is None
-        else one.bytes_on_brokers * lengths.get(one.partition, len(one.target_replicas))
-        for one in topic.partitions
-    ]
-    known = [size for size in sizes if size is not None]
-    return _Held(1, len(sizes), sum(known), len(known) == len(sizes))
+def _held(table: PartitionTable, factor: Ints) -> Mapping[str, _Held]:
+    """Return how much there is of each topic where each row has so many replicas."""
+    one = table.bytes_on_brokers
+    sums = np.concatenate(([0], np.cumsum(np.where(one >= 0, one, 0) * factor)))
+    unknown = np.concatenate(([0], np.cumsum(one < 0)))
+    columns = (np.diff(table.start), np.diff(sums[table.start]), np.diff(unknown[table.start]))
+    rows = zip(table.topics, *(column.tolist() for column in columns), strict=True)
+    return {name: _Held(1, partitions, size, not untold) for name, partitions, size, untold in rows}
