@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 
 from reconciler.model.desired import OWNER, ConfigBounds, Desired, DesiredOwner, DesiredTopic
-from reconciler.model.problem import Location, Problem, Severity
+from reconciler.model.problem import Location, Problem, Severity, warning
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.words import FEW, in_brackets, named_some, number, size
 
@@ -88,6 +88,14 @@ def too_much(
     message += f": raise it, or ask {owner} for less" if is_worse else f"; this plan adds none: ask {owner}"
     severity = Severity.VIOLATION if is_worse else Severity.WARNING
     return Problem(TOO_MANY, message, owner.where(f"limits.{what}"), severity)
+
+
+def unknown_size(owner: DesiredOwner) -> Problem:
+    """Return that nobody knows whether an owner has more bytes than it may."""
+    message = (
+        f"some sizes of what {owner.name} owns are unknown, so its limits.bytes cannot be checked: let log dirs be read"
+    )
+    return warning(TOO_MANY, message, owner.where(f"limits.{BYTES}"))
 
 
 def unknown_owners(desired: Desired, claimed: Iterable[Claim]) -> Iterator[Problem]:

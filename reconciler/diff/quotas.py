@@ -20,6 +20,7 @@ from reconciler.diff.owners import (
     too_much,
     topic_problems,
     unknown_owners,
+    unknown_size,
 )
 from reconciler.diff.topic_facts import owner_of
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic
@@ -88,11 +89,12 @@ def _of_limits(plan: Plan, desired: Desired, observed: Cluster) -> Iterator[Prob
             sum((held.get(name, _NOTHING) for name in theirs[owner.name]), _NOTHING) for held in (before, after)
         )
         for what in (TOPICS, PARTITIONS, BYTES):
-            limit = owner.limits.get(what)
+            limit, is_least = owner.limits.get(what), what == BYTES and not will.is_size_known
+            if limit is not None and will.of(what) <= limit and is_least:
+                yield unknown_size(owner)
             if limit is None or will.of(what) <= limit:
                 continue
             is_worse = will.of(what) > was.of(what)
-            is_least = what == BYTES and not will.is_size_known
             verb = "would have" if is_worse else "has"
             yield too_much(owner, what, will.of(what), verb, is_least=is_least, is_worse=is_worse)
 

@@ -165,6 +165,18 @@ def test_a_plan_is_refused_for_what_it_makes_worse_alone(
         assert reconciler("apply", "plan.json", "--yes").code == 3
 
 
+def test_bytes_that_nobody_knows_are_told(reconciler: Program) -> None:
+    there = topic("orders.a", 3)
+    there["partitions"][1].pop("sizes")
+    limits = [OWNER.format("team-a", f"{{topics: [orders.*], limits: {{bytes: {most}}}}}") for most in ("20B", "19B")]
+    for owner, said in zip(
+        limits, ("some sizes of what team-a owns are unknown", "team-a has at least 20 B"), strict=True
+    ):
+        write("prod", [there], owner, declared("orders.a", "{partitions: 3}"))
+        told = [one["message"] for one in plan_json(reconciler)["warnings"] if one["code"] == "KR472"]
+        assert [one.startswith(said) for one in told] == [True], told
+
+
 def test_more_replicas_are_more_bytes(reconciler: Program) -> None:
     owner = OWNER.format("team-a", "{topics: [orders.*], limits: {bytes: 35B}}")
     write("prod", [topic("orders.a", 3)], owner, declared("orders.a", "{replicationFactor: 3}"))
