@@ -114,10 +114,10 @@ def notices(
 ) -> Notices:
     """Return whom to tell; raises UsageError for what is not meant so, InvalidInput for a URL that cannot be used."""
     if url is None:
-        if form is not None or when is not None:
-            raise click.UsageError("--notify-as and --notify-on are for --notify URL.")
-        if environ.get(VARIABLE) == "":
+        if VARIABLE in environ:  # a pipeline whose secret is not there
             tell(f"warning: {VARIABLE} is set and empty: nobody is told")
+        elif form is not None or when is not None:
+            raise click.UsageError("--notify-as and --notify-on are for --notify URL.")
         return Notices(asked, None, metrics=Path(metrics) if metrics else None)
     from reconciler.files.webhook import webhook
 

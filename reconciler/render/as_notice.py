@@ -9,7 +9,7 @@ from reconciler.model.cluster import Topic
 from reconciler.model.notice import Notice, NoticeOfCluster, ToldDifference, Whose
 from reconciler.model.problem import UNDECLARED_TOPIC
 from reconciler.model.several import ClusterOutcome
-from reconciler.model.words import counted, in_brackets
+from reconciler.model.words import counted, in_brackets, number
 from reconciler.render import as_json
 from reconciler.render.escape import visible
 from reconciler.render.facts import place
@@ -18,11 +18,11 @@ from reconciler.render.rows import Row, difference_rows, gravest_first
 
 MOST_TOLD = 20
 """How many things are told of one cluster, half of them topics that no file declares, where there are so many."""
-MOST_LINES = 10
-"""How many of these stand in the text, and how many clusters with something to tell."""
+MOST_CLUSTERS = 10
+"""How many clusters with something to tell stand in the text."""
 _WIDEST = 160
-_MOST_CHARACTERS = 30_000
-"""Slack cuts a text behind 40,000 characters; one cluster's part has at most 9,000, its signs written out."""
+_MOST_CHARACTERS = 20_000
+"""From where no cluster is added. Slack cuts a text behind 40,000; one cluster has 17,000 at most, signs spelled."""
 WHO = (
     "What differs is what the next plan would do. Kafka does not record who changed something: a difference was made "
     "by hand, or its file was changed and not applied. The log of the brokers' authorizer tells who, where it is kept."
@@ -85,11 +85,11 @@ def _text(told: Notice, inert: Callable[[str], str], bold: str, code: str) -> st
     blocks = [bold.format(inert(_head(told)))]
     drifted = [one for one in told.clusters if one.is_drift]
     for at, one in enumerate(drifted):
-        if at == MOST_LINES or sum(map(len, blocks)) > _MOST_CHARACTERS:
+        if at == MOST_CLUSTERS or sum(map(len, blocks)) > _MOST_CHARACTERS:
             blocks.append(f"and {counted(len(drifted) - at, 'more cluster')}: reconciler diff shows them")
             break
         title = f"{bold.format(inert(visible(one.cluster)))}: {inert(_result(one))}"
-        lines = [inert(line) for line in _lines(one)]
+        lines = [f"  {inert(line)}" for line in _lines(one)]
         blocks.append("\n".join([title, *([code.format("\n".join(lines))] if lines else [])]))
     return "\n".join([*blocks, *([inert(WHO)] if any(one.told for one in drifted) else [])])
 
@@ -112,15 +112,13 @@ def _result(one: NoticeOfCluster) -> str:
 
 
 def _lines(one: NoticeOfCluster) -> Iterator[str]:
-    shown = one.told[:MOST_LINES]
-    for each in shown:
+    for each in one.told:
         owner = f"owner {each.owner}{in_brackets(each.contact)}" if each.owner else ""
         where = ", ".join(filter(None, (owner, place(each.at))))
         what = f"{each.subject}: {each.what}" if each.subject else each.what
         yield _clipped(visible(f"{what} ({where})" if where else what))
-    left = len(one.told) - len(shown) + one.untold
-    if left:
-        yield f"and {counted(left, 'more')}"
+    if one.untold:
+        yield f"and {number(one.untold)} more"
 
 
 def _clipped(line: str, most: int = _WIDEST) -> str:

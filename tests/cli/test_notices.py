@@ -225,7 +225,7 @@ def test_the_url_comes_from_the_environment_or_a_file(
     assert reconciler(*asked).code == 0
     assert [path for path, _ in receiver.got] == [f"/services/{SECRET}"] * 3
     monkeypatch.setenv("RECONCILER_DIFF_NOTIFY", "")
-    ended = reconciler("diff", "--cluster", "calm")
+    ended = reconciler(*asked)
     assert (ended.code, "RECONCILER_DIFF_NOTIFY is set and empty" in ended.err) == (0, True)
 
 
@@ -297,6 +297,7 @@ def test_a_message_has_its_bounds_however_much_differs() -> None:
     assert (one.differences, one.undeclared_topics, len(one.told), one.untold) == (60, 60, 20, 100)
     assert any(each.subject == "lone000" for each in one.told)
     text = json.loads(as_notice.as_bytes(as_notice.notice(told), is_for_slack=True))["text"]
+    assert "lone009: no file declares it, and it stays; 0 partitions\n  and 100 more```" in text
     assert len(text) < 40_000
     assert "more clusters: reconciler diff shows them" in text
 
