@@ -128,9 +128,11 @@ def _clipped(line: str, most: int = _WIDEST) -> str:
 def _of_row(row: Row, owners: Mapping[str, Whose]) -> ToldDifference:
     what = f"{row.what}: {row.effect}" if row.kind in {DESTROYS, IRREVERSIBLE} and row.effect else row.what
     whose = owners.get(row.subject) or owners.get(row.subject.rpartition("-")[0])  # of a partition, that of its topic
-    return ToldDifference(row.subject, what, *(whose or (None, None)), row.at)
+    owner, contact = whose or (None, None)
+    return ToldDifference(row.subject, what, owner, contact, row.at)
 
 
 def _of_undeclared(topic: Topic, owners: Mapping[str, Whose]) -> ToldDifference:
     what = f"no file declares it, and it stays; {counted(len(topic.partitions), 'partition')}"
-    return ToldDifference(topic.name, what, *owners.get(topic.name, (None, None)))
+    owner, contact = owners.get(topic.name) or (None, None)
+    return ToldDifference(topic.name, what, owner, contact)
