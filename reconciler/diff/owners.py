@@ -17,6 +17,10 @@ from reconciler.model.words import FEW, in_brackets, named_some, number, size
 NO_OWNER, AMBIGUOUS = "KR470", "KR471"
 TOO_MANY, TOO_HIGH, WRONG_NAME, WRONG_LABEL, WRONG_CONFIG = "KR472", "KR473", "KR474", "KR475", "KR476"
 TOPICS, PARTITIONS, BYTES, FACTOR = "topics", "partitions", "bytes", "replicationFactor"
+Claim = tuple[DesiredTopic, tuple[DesiredOwner, ...]]
+"""A topic and whose it is: one Owner, none, or several whose patterns are equally long."""
+_LONGEST = 249
+"""How much of a label is shown, and looked for among the names of Owners."""
 
 
 def owners_by_pattern(desired: Desired, name: str) -> tuple[DesiredOwner, ...]:
@@ -53,10 +57,6 @@ def owner_problems(desired: Desired) -> Iterator[Problem]:
         for what, count in counts[owner.name].items():
             if count > owner.limits.get(what, count):
                 yield too_much(owner, what, count, "declares")
-
-
-Claim = tuple[DesiredTopic, tuple[DesiredOwner, ...]]
-"""A topic and whose it is: one Owner, none, or several whose patterns are equally long."""
 
 
 def claims(desired: Desired, topics: Iterable[DesiredTopic]) -> tuple[Claim, ...]:
@@ -116,9 +116,6 @@ def unknown_owners(desired: Desired, claimed: Iterable[Claim]) -> Iterator[Probl
         named = named_some((topic.name for topic in labelled), FEW)
         message = f"there is no Owner {label[:_LONGEST]}, which the label of {named} names: {hint}"
         yield _violation(NO_OWNER, message, labelled[0].where(""))
-
-
-_LONGEST = 249
 
 
 def topic_problems(topic: DesiredTopic, owner: DesiredOwner) -> Iterator[Problem]:
