@@ -61,6 +61,11 @@ class TopicFacts:
     is_declared: Annotated[bool | None, "Whether a document declares it; null: files could not be read, or none were."]
     readers: Annotated[tuple[Reader, ...] | None, "The groups that read it; null: nobody looked at groups."]
     growth: Annotated[Growth | None, REQUIRED, "Null where no earlier snapshot was given."] = None
+    owner: Annotated[
+        str | None,
+        REQUIRED,
+        "Who owns it: the label `owner` of what declares it, else the Owner whose pattern matches; null: nobody known.",
+    ] = None
 
     @property
     def name(self) -> Annotated[str, Key("topic"), "The topic."]:

@@ -16,6 +16,7 @@ from reconciler.admin.port import ProgressHook
 from reconciler.apply.refusals import Refusal, not_asked, requests_lacking, said_to
 from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.managed import is_ignored, managed_topics
+from reconciler.diff.quotas import with_quotas
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.files.policies import read_policies
 from reconciler.model.budget import Budget, CurveReport, WindowsNeeded
@@ -218,7 +219,7 @@ class Planner:
             ),
         )
         refuse_unsafe(plan, observed, rules)
-        plan = replace(plan, budgeted=placed.budgeted)
+        plan = replace(with_quotas(plan, desired, observed), budgeted=placed.budgeted)
         return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
 
     def _staged(
