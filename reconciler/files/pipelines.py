@@ -17,7 +17,7 @@ HOMES = {GITLAB: ".gitlab/reconciler", JENKINS: "jenkins"}
 _SHARED = {"summary.py": "actions/plan/summary.py", "base.txt": "locks/base.txt"}
 RECORD = ".reconciler-ci.json"
 """Has the SHA-256 of each file as `init` wrote it, so that it knows which a person has edited since."""
-BAD_RECORD = "KR025"
+BAD_RECORD = "KR031"
 _FOLDER = Path(__file__).with_name("pipelines")
 _OF_THIS_REPOSITORY = (
     "actions/apply/action.yml",

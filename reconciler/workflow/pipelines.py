@@ -56,13 +56,13 @@ class Pipelines:
 class NotNameable(ReconcilerError):
     """The root has no path, or a cluster no name, that a pipeline could use."""
 
-    code = "KR026"
+    code = "KR032"
 
 
 class Edited(ReconcilerError):
     """Files that a person wrote or edited stand where others are to be written; `differences`: a diff of each."""
 
-    code = "KR027"
+    code = "KR033"
 
     def __init__(self, theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
         self.differences = {name: _difference(name, theirs[name], ours[name]) for name in sorted(theirs)}

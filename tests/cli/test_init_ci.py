@@ -144,7 +144,7 @@ def test_what_was_edited_and_would_be_new_is_shown_and_nothing_is_written(reconc
     assert "-and mine\n" in ended.err
     assert f"+++ {PLAN} (init)\n" in ended.err
     assert f"error: {PLAN}: init did not write this text" in ended.err
-    assert "(KR027)" in ended.err
+    assert "(KR033)" in ended.err
     Path(PLAN).rename("mine.yml")
     assert sorted(written(reconciler)["written"]) == [".github/workflows/apply.yml", PLAN]
 
@@ -168,12 +168,12 @@ def test_what_the_pipelines_no_longer_have_goes_unless_it_was_edited(reconciler:
 @pytest.mark.parametrize("text", ["[", "[]", '{"github": []}', '{"github": {"a": 1}}'])
 def test_a_record_that_is_none_is_an_error(reconciler: Program, text: str) -> None:
     Path(RECORD).write_text(text)
-    assert "(KR025)" in refused(reconciler).err
+    assert "(KR031)" in refused(reconciler).err
 
 
 @pytest.mark.parametrize("root", ["..", ".", "../elsewhere", "a b", "x;y", "$(id)"])
 def test_a_root_that_no_pipeline_can_name_is_refused(reconciler: Program, root: str) -> None:
-    assert "(KR026)" in refused(reconciler, "-C", root).err
+    assert "(KR032)" in refused(reconciler, "-C", root).err
 
 
 def test_a_link_out_of_the_repository_is_not_written_through(reconciler: Program, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from reconciler.model.codec import Schema, schema_of
 from reconciler.model.diagnosis import DiagnosesReport, Diagnosis
 from reconciler.model.explanation import Explanation
 from reconciler.model.imported import ImportReport
+from reconciler.model.notice import Notice
 from reconciler.model.plan import Plan, PlansReport, Verdict
 from reconciler.model.problem import Reported, ReportedError
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
@@ -60,6 +61,7 @@ FORMATS = {
     "diff": Format(DiffReport, "Diff", "What `reconciler diff -o json` prints"),
     "against": Format(Comparison, "Against", "What `reconciler diff --against -o json` prints"),
     "diffs": Format(DiffsReport, "Diffs", "What `reconciler diff --cluster A,B -o json` prints"),
+    "notice": Format(Notice, "Notice", "What `reconciler diff --notify` sends"),
     "validate": Format(Reported, "Validate", "What `reconciler validate -o json` prints"),
     "error": Format(ReportedError, "Error", "What a verb with `-o json` prints to stderr when it fails"),
     "init": Format(Written, "Init", "What `reconciler init -o json` prints"),

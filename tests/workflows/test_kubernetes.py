@@ -104,7 +104,7 @@ def test_a_name_that_kubernetes_does_not_take_is_refused(reconciler: Program, tm
     (tmp_path / "desired-state" / name).mkdir(parents=True)
     (tmp_path / "desired-state" / name / "cluster.yaml").touch()
     ended = reconciler("init", "--ci", "kubernetes")
-    assert (ended.code, "(KR026)" in ended.err) == (1, True), ended
+    assert (ended.code, "(KR032)" in ended.err) == (1, True), ended
     assert not Path("kubernetes").exists()
 
 
