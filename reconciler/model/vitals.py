@@ -89,6 +89,7 @@ class Quorum:
     leader: Annotated[int | None, "The active controller; null while there is none."]
     voters: Annotated[tuple[QuorumMember, ...], REQUIRED, "All controllers, the leader too."] = ()
     observers: Annotated[tuple[QuorumMember, ...], REQUIRED, "The brokers that follow it."] = ()
+    epoch: Annotated[int | None, REQUIRED, "The leader's epoch: it grows with each election."] = None
 
 
 @dataclass(frozen=True, slots=True)

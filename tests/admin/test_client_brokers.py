@@ -64,17 +64,20 @@ def create(admin: KafkaAdmin, name: str, *assignment: Sequence[int]) -> None:
 def test_the_next_change_after_the_death_of_the_active_controller_is_made_by_its_successor(
     three: KafkaCluster, admin: KafkaAdmin
 ) -> None:
-    controller = observe.controller_id(admin.wire)
+    controller, epoch = observe.controller_id(admin.wire), admin.quorum().epoch
     assert controller is not None
+    assert epoch is not None
     three.kill(controller)
     alive = [broker for broker in (1, 2, 3) if broker != controller]
     try:
         create(admin, "after-the-controller", alive)
     except OutcomeUnknown:
         wait_for(lambda: bool(admin.topics(["after-the-controller"])), "the topic")
-    successor = observe.controller_id(admin.wire)
+    successor, later = observe.controller_id(admin.wire), admin.quorum().epoch
     three.start(controller)
     assert successor in alive
+    assert later is not None
+    assert later > epoch
 
 
 def test_a_frozen_broker_delays_reads_once(
