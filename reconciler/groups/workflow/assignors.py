@@ -23,7 +23,8 @@ a mapping from member id to bytes, the user data of that assignment.
 
 `on_assignment`, where a class has it, is called after each rebalance for every member, with its `member_id`,
 `partitions`, `user_data`, `generation`, `group_id` and `instance_id`. In Kafka each member has an object of its own;
-here one stands for all of them, made anew for each group or scenario.
+here one stands for all of them, made anew for each group or scenario, and for each other order of the members in which
+that is simulated again to see what depends on it.
 
 `is_cooperative = True` says that members keep what they own during a rebalance: it must then leave to a second one what
 another still owns (KIP-429). `is_server_side = True` says that it is asked as a group's coordinator asks (KIP-848): by
