@@ -163,6 +163,16 @@ def keep(reading: Reading, topic: DesiredTopic, part: Part, cluster: str | None,
     reading.problems.append(Problem(WRONG, message, at))
 
 
+def is_replica_list(found: object) -> bool:
+    """Whether that is a list of different broker ids."""
+    return (
+        isinstance(found, list)
+        and bool(found)
+        and all(type(broker) is int and broker >= 0 for broker in found)
+        and len(set(found)) == len(found)
+    )
+
+
 def _config_text(value: object) -> str:
     return ",".join(map(_plain, value)) if isinstance(value, YamlList) else _plain(value)
 
