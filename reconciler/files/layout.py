@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 from re import split
 
@@ -67,23 +68,23 @@ def homes(names: Iterable[str], files: Sequence[LaidFile]) -> Mapping[str, str]:
 
     It is that of the topics whose names share the most words with its own from the first on, the file with most of
     these. Where each topic has a file of its own, so has this one. A name that shares no word with any other goes where
-    all topics are, if that is one file, else to a new one.
+    all topics are, if that is one file, else to a new one, in the folder that all are below.
     """
     own = [file for file in files if file.is_own and file.topics]
     by_name = {file.name: file for file in own}
     index = _most(own, lambda file, _topic: file.name)
-    usual = _usual_folder(own)
+    shared = _shared_folder(own)
     only = own[0] if len(own) == 1 and len(own[0].topics) > 1 else None
     found: dict[str, str] = {}
     for name in names:
         home = next((by_name[index[words]] for words in _beginnings(name) if words in index), only)
-        folder = usual if home is None else home.folder
+        folder = shared if home is None else home.folder
         if _has_a_file_each(own, folder):
             found[name] = f"{folder}{name.lstrip('.')[:_LONGEST] or OTHERS}.yaml"
         elif home is not None:
             found[name] = home.name
     rest = [name for name in names if name not in found]
-    for file, group in new_files(rest, usual, [file.name for file in files]).items():
+    for file, group in new_files(rest, shared, [file.name for file in files]).items():
         found |= dict.fromkeys(group, file)
     return found
 
@@ -143,7 +144,8 @@ def _has_a_file_each(files: Sequence[LaidFile], folder: str) -> bool:
     return len(there) > 1 and all([*file.topics] == [PurePosixPath(file.name).stem] for file in there)
 
 
-def _usual_folder(files: Sequence[LaidFile]) -> str:
-    """Return the folder of most files with topics; where there are none, a new one."""
-    folders = Counter(file.folder for file in files)
-    return min(folders, key=lambda folder: (-folders[folder], folder), default=_NEW_FOLDER)
+def _shared_folder(files: Sequence[LaidFile]) -> str:
+    """Return the folder that all files with topics are in, or below; where there are none, a new one."""
+    parts = [file.folder.split("/")[:-1] for file in files]
+    shared = takewhile(lambda steps: len({*steps}) == 1, zip(*parts, strict=False))
+    return "".join(f"{steps[0]}/" for steps in shared) if files else _NEW_FOLDER

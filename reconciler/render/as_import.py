@@ -43,10 +43,10 @@ def _headline(made: Imported) -> str:
     if made.declared is not None and not topics:
         return f"Nothing to add to {folder}: {_declared(made)}."
     partitions = sum(topic.partitions or 0 for topic in topics.values())
-    counts = (
-        f"{counted(len(topics), 'topic')}, {counted(partitions, 'partition')}, "
-        f"{counted(len(made.adopted.classes), 'class', 'classes')}, {counted(len(made.files), 'file')}"
-    )
+    counts = f"{counted(len(topics), 'topic')}, {counted(partitions, 'partition')}, "
+    if made.adopted.classes or made.declared is None:
+        counts += f"{counted(len(made.adopted.classes), 'class', 'classes')}, "
+    counts += counted(len(made.files), "file")
     if made.declared is None:
         return f"{'Would write' if made.is_dry else 'Wrote'} {folder}: {counts}."
     return f"{'Would add' if made.is_dry else 'Added'} to {folder}: {counts}; {_declared(made)}."
@@ -58,7 +58,7 @@ def _declared(made: Imported) -> str:
 
 def _additions(made: Imported) -> Iterator[str]:
     """Yield a line for each file that was added to: its topics, by class."""
-    for change in made.changes:
+    for change in made.changes[:MANY]:
         words = [f"class {visible(name)}" for name in change.classes]
         names: dict[str | None, list[str]] = {}
         for each in made.added:
@@ -70,6 +70,8 @@ def _additions(made: Imported) -> Iterator[str]:
         ]
         is_new = " (new)" if change.before is None else ""
         yield f"  {visible(change.name)}{is_new}: {'; '.join(words)}"
+    if len(made.changes) > MANY:
+        yield f"  and {counted(len(made.changes) - MANY, 'more file', 'more files')}"
 
 
 def _racks(made: Imported) -> Iterator[str]:

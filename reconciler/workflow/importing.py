@@ -25,6 +25,7 @@ from reconciler.model.imported import Adopted, Deviation, Imported
 from reconciler.model.move import Move
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import counted
 from reconciler.workflow.cluster_text import client_of, cluster_text
 from reconciler.workflow.import_target import (
     NOTHING_WRITTEN,
@@ -39,6 +40,7 @@ from reconciler.workflow.inputs import Inputs, NotNamed, checked_name, cluster_n
 from reconciler.workflow.sources import observed_state
 
 NOT_LED, NOT_EMPTY = "KR014", "KR015"
+ALSO = ", with or without what was added"
 STEPS = 3
 """What is shown as progress once the cluster is read: its rules, its balance, the files read back."""
 
@@ -80,7 +82,8 @@ def import_cluster(inputs: Inputs, *, is_dry: bool = False, progress: ProgressHo
         raise ReconcilerError(f"{NOTHING_WRITTEN}: a plan would {left}", code=OUR_FAULT)
     if left:
         what = target.folder if target.is_begun else target.folder / CLUSTER_FILE
-        message = f"{what} asks for more than the cluster keeps: a plan would {left}"
+        also = declared is not None and bool(added) and _moves_left(declared, observed) == left
+        message = f"{what} asks for more than the cluster keeps{ALSO if also else ''}: a plan would {left}"
         found = replace(found, deviations=(Deviation(NOT_EMPTY, message), *found.deviations))
     if not is_dry:
         write_changes(target, changes)
@@ -192,7 +195,9 @@ def _moves_left(desired: Desired, observed: Cluster) -> str:
     if plan.is_empty:
         return ""
     summary = plan.summary
-    return (
-        f"change {len(plan.topic_changes)} topics, move {summary.replica_moves} replicas, "
-        f"hold {summary.elections} elections"
+    does = (
+        ("change", len(plan.topic_changes), "topic"),
+        ("move", summary.replica_moves, "replica"),
+        ("hold", summary.elections, "election"),
     )
+    return ", ".join(f"{verb} {counted(many, noun)}" for verb, many, noun in does if many) or "reorder replicas"

@@ -246,7 +246,7 @@ def test_what_has_no_effect_is_named(tmp_path: Path) -> None:
         "7 KR192 spec.nosuch is not known and has no effect",
         "12 KR192 spec.config.retention.ms has no value and is left out",
         "16 KR192 spec.config.follower.replication.throttled.replicas " + THROTTLE,
-        "18 KR193 the document is neither a KafkaTopic of Strimzi or Jikkou nor a topic of topicctl, and is left out",
+        "18 KR193 the document is nothing of Strimzi, Jikkou, topicctl, Terraform or kafka-reassign-partitions, and is left out",
     ]
 
 

@@ -5,18 +5,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from reconciler.files.foreign.topics import MAX_FACTOR, SKIPPED, Part, Reading, is_replica_list, keep
+from reconciler.files.foreign.topics import MAX_FACTOR, SKIPPED, WRONG, Part, Reading, is_replica_list, keep
 from reconciler.files.json_place import places_of_pointers
 from reconciler.files.json_text import parse_json
 from reconciler.files.strict_yaml import YamlFloat, YamlList, YamlMap
 from reconciler.model.codec import pointer as pointer_of
 from reconciler.model.desired import DesiredTopic, Placement
-from reconciler.model.problem import InvalidInput, Location
+from reconciler.model.problem import InvalidInput, Location, Problem
 
 TERRAFORM, KAFKA_JSON = "terraform", "kafka-json"
 HCL = (
-    "is HCL, whose variables and loops only Terraform can resolve: give the output of `terraform show -json`, "
-    "or the state file"
+    "the file is HCL, whose variables and loops only Terraform can resolve: give the output of "
+    "`terraform show -json`, or the state file"
 )
 _STATE_VERSION = 4
 _PLAN = "is a plan of Terraform, and not what there is: give the output of `terraform show -json` without a plan"
@@ -42,7 +42,7 @@ def json_form(content: bytes, name: str, reading: Reading) -> tuple[str, Part] |
     if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return None
     try:
-        value = parse_json(content, name, "topic file", "KR191")
+        value = parse_json(content, name, "topic file", WRONG)
     except InvalidInput:
         return None
     if "apiVersion" in value or "meta" in value:
@@ -80,7 +80,7 @@ def _placed(value: Any, pointer: str, places: Mapping[str, Location], around: Lo
 def read_terraform(state: Part) -> None:
     """Add the topics of a state file (version 4), or of what `terraform show -json` prints of a state."""
     if "resource" in state.entries:
-        state.wrong("resource", HCL)
+        state.reading.problems.append(Problem(WRONG, HCL, state.at("resource")))
     elif "planned_values" in state.entries:
         state.wrong("planned_values", _PLAN)
     elif "format_version" in state.entries:
@@ -135,7 +135,7 @@ def _is_topic(resource: Part, address: str) -> bool:
     if resource.text("mode") != "managed":
         return False
     if kind not in _FIELDS and _TOPICS_OF_OTHERS.search(kind):
-        resource.warn("type", f"{address} is of a provider that is not known here, and is left out", SKIPPED)
+        resource.warn("", f"{address} is of a provider that is not known here, and is left out", SKIPPED)
     return kind in _FIELDS
 
 

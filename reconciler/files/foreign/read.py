@@ -69,7 +69,7 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
         found = [str(each) for each in there if each.suffix in _READ]
         if not found:
             modules = [each for each in there if each.suffix == _HCL]
-            raise invalid(WRONG, f"{modules[0]} {HCL}" if modules else f"{path} holds no YAML or JSON files")
+            raise invalid(WRONG, f"{modules[0]}: {HCL}" if modules else f"{path} holds no YAML or JSON files")
         for each in found:
             required_inside(Path(path), Path(each), f"{each} {_LINK.format(path)}", None)
         yield from found
