@@ -308,7 +308,17 @@ def test_a_file_without_topics_is_an_error_that_says_what_it_holds(reconciler: P
     Path("x.yaml").write_text("kind: Deployment\napiVersion: apps/v1\n")
     ended = reconciler("import", "x.yaml", "--cluster", "prod")
     assert ended.code == 1
-    assert all_of(ended.err, ["no topic of Strimzi, Jikkou, topicctl, Terraform or kafka-reassign-partitions in x.yaml", "x.yaml:1:1:", "KR016"]) == []
+    assert (
+        all_of(
+            ended.err,
+            [
+                "no topic of Strimzi, Jikkou, topicctl, Terraform or kafka-reassign-partitions in x.yaml",
+                "x.yaml:1:1:",
+                "KR016",
+            ],
+        )
+        == []
+    )
 
 
 def test_a_wrong_file_is_told_by_its_line_and_nothing_is_written(reconciler: Program) -> None:

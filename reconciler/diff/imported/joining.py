@@ -59,17 +59,17 @@ def _candidates(topic: DesiredTopic, classes: Classes, usual: str | None, change
     fitting = [
         name
         for name, each in classes.items()
-        if (name == usual or _said_by(each))
+        if (name == usual or any(_said_by(each)))
         and each.replication_factor in {None, topic.replication_factor}
         and all(topic.config.get(key) == value for key, value in each.config.items())
         and (changed is not None or each.placement == rules)
     ]
-    return sorted(fitting, key=lambda name: (name != usual, -_said_by(classes[name]), name))
+    return sorted(fitting, key=lambda name: (name != usual, *(-said for said in _said_by(classes[name])), name))
 
 
-def _said_by(declared: DesiredTopic) -> int:
-    """Return how much a class says."""
-    return len(declared.config) + (declared.replication_factor is not None) + (declared.placement != Placement())
+def _said_by(declared: DesiredTopic) -> tuple[int, int]:
+    """Return how many configs a class writes, and how many rules."""
+    return len(declared.config), (declared.replication_factor is not None) + (declared.placement != Placement())
 
 
 def _over(declared: DesiredTopic, topic: DesiredTopic) -> DesiredTopic:
