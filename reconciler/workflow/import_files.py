@@ -34,7 +34,7 @@ def import_files(inputs: Inputs, files: Sequence[str], tool: str | None = None, 
     found = Adopted({name: each.topic for name, each in new.items()})
     if target.is_begun:
         found = with_declared_classes(found, target.classes, usual_classes(new, target.files))
-    if target.classes or not target.is_begun:
+    if target.classes or not there:
         found = with_classes(found, target.classes)
     said = "topics of another tool's files. With --state or a client, `plan` says how they differ from the cluster."
     text = cluster_text(name, said, client=client_of(inputs, target.folder))

@@ -45,9 +45,9 @@ class Target:
 
     @property
     def is_begun(self) -> bool:
-        """Whether more is declared than the Cluster document that says how to reach the cluster."""
-        found = self.declared
-        return found is not None and bool(found.topics or found.patterns or found.mirrors or self.classes)
+        """Whether more is there than a cluster.yaml that says how to reach the cluster."""
+        declared = [file for file in self.files if file.topics or file.classes]
+        return bool(declared) or any(file.name != CLUSTER_FILE for file in self.files)
 
 
 def target_of(root: str, cluster: str) -> Target:

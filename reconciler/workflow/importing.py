@@ -117,7 +117,7 @@ def _more(target: Target, found: Adopted, base: Desired, observed: Cluster) -> t
     usual = usual_classes(found.topics, target.files)
     joined = with_declared_classes(found, target.classes, usual, changed_by_a_plan(base, observed))
     # Who declares topics without any class goes on so.
-    return with_classes(joined, target.classes) if target.classes else joined, _Kept(Balance(), {})
+    return with_classes(joined, target.classes) if target.classes or not base.topics else joined, _Kept(Balance(), {})
 
 
 def _as_it_stands(base: Desired) -> Desired:
