@@ -238,7 +238,10 @@ class Planner:
             placed = plan_placement(
                 desired, observed, rules, changes, names, loads=self.loads, space=space, budget=budget
             )
-            inside, staged = self._in_dirs(desired, observed, rules, changes, names=names, placed=placed)
+            if found and (placed.moves, placed.topic_changes) == (found[-1][0].moves, found[-1][0].topic_changes):
+                _, inside, staged = found[-1]
+            else:
+                inside, staged = self._in_dirs(desired, observed, rules, changes, names=names, placed=placed)
             found.append((placed, inside, staged))
             if share is None or not staged.crowded or (space is not None and space.is_mending):
                 break
@@ -246,7 +249,9 @@ class Planner:
             # Where the end fits and the way to it does not, the way is looked at too, at last of all brokers.
             if space is None:
                 space = Space(share, is_mending=not staged.excess)
-            elif not space.is_sparing and any(warning.code == NO_SPACE for warning in placed.warnings):
+            elif any(warning.code == NO_SPACE for warning in placed.warnings):
+                if space.is_sparing:
+                    break
                 space = replace(space, is_sparing=True)
             else:
                 new = staged.crowded.keys() - space.tight

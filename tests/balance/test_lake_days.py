@@ -167,6 +167,7 @@ def test_samples_at_a_uri_are_taken_once_into_a_lake_at_a_uri(spark: "SparkSessi
     assert len(_read(tmp_path / "lake" / "gold" / "loads", MEASURED, 1)) == 2
 
 
+@pytest.mark.deep
 def test_a_run_beside_another_one_at_a_uri_gives_up_and_spoils_nothing(spark: "SparkSession", tmp_path: Path) -> None:
     from reconciler.balance.spark import lake
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from helpers.samples.sample_tables import START, STRANGE
 
-from reconciler.balance.files.sample_files import find_sample_files
+from reconciler.balance.files.sample_files import Kind, SampleFile, find_sample_files
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.balance.spark.loads_job import SampleTask, State, run_loads
 from reconciler.model.topic_partition import TopicPartition
@@ -40,6 +40,23 @@ def _run(
 
 def _defects(report: LoadReport) -> dict[str, int]:
     return {rule.value: count for cluster in report.clusters for rule, count in cluster.defects.items() if count}
+
+
+def test_files_of_many_folders_are_read_together_where_one_reader_can() -> None:
+    from reconciler.balance.spark.sources import _alike
+
+    columns = (("ts", "timestamp[us]"), ("topic", "string"), ("bytes_in", "double"))
+    others = (*columns[:2], ("bytes_in", "float"))
+    alike = [SampleFile(f"/{number}/a.parquet", Kind.PARQUET, columns, f"/{number}") for number in range(100)]
+    alone = [
+        SampleFile("/0/b.parquet", Kind.PARQUET, others, "/0"),
+        SampleFile("/1/cluster=x/a.parquet", Kind.PARQUET, columns, "/1", ("cluster",)),
+        SampleFile("/2/cluster=x/a.parquet", Kind.PARQUET, columns, "/2", ("cluster",)),
+        SampleFile("/3", Kind.DELTA, columns, "/3"),
+        SampleFile("/4", Kind.DELTA, columns, "/4"),
+    ]
+    groups = _alike([*alone, *alike])
+    assert sorted(map(len, groups)) == [1] * len(alone) + [len(alike)]
 
 
 def _at(minute: float) -> str:

@@ -138,6 +138,7 @@ def test_loads_on_a_cluster_are_those_of_local_mode(
     assert not list(there.rglob("_temporary"))
 
 
+@pytest.mark.deep
 def test_the_balance_under_spark_submit_takes_its_master_and_is_that_of_local_mode(
     cluster: SparkCluster, folder: Path, in_local_mode: Program
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_disk_is_emptied_by_runs_that_die_and_go_on_elsewhere_and_no_record_is
     tally.accepted("log dir emptied", checker, delivery)
 
 
+@pytest.mark.deep
 def test_a_run_that_died_is_cancelled_elsewhere_and_a_finished_one_is_rolled_back(
     folder: LiveFolder, tally: Tally
 ) -> None:

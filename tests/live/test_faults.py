@@ -50,6 +50,7 @@ def test_a_destination_that_crashes_and_returns_gets_its_replicas(
     tally.passed("destination killed, returns", run, delivery)
 
 
+@pytest.mark.deep
 def test_moves_to_a_destination_that_stays_dead_are_taken_back_and_the_rest_ends(
     tmp_path: Path, brokers: KafkaCluster, tally: Tally
 ) -> None:

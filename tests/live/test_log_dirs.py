@@ -73,6 +73,7 @@ def fill(folder: LiveFolder, path: Path, partitions: int = 8) -> None:
     assert set(log_dirs(folder.kafka, NEW, FILLER).values()) == {path}
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(not can_mount(), reason="only root may mount the small disk that this needs")
 def test_a_move_to_a_disk_that_gets_full_is_found_and_taken_back(folder: LiveFolder, tally: Tally) -> None:
     kafka = folder.kafka

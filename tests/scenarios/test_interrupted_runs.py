@@ -68,6 +68,7 @@ def is_in_sync(found: PartitionState) -> bool:
     return found.isr == set(found.replicas)
 
 
+@pytest.mark.deep
 def test_a_killed_run_is_cancelled_to_its_ordered_start_or_goes_on_to_its_end(
     tmp_path: Path, kafka: KafkaCluster
 ) -> None:

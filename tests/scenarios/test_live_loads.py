@@ -56,6 +56,7 @@ def program(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
     return Program(capsys)
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("spark")
 def test_a_measured_load_becomes_as_even_as_the_plan_predicted(
     tmp_path: Path, new_kafka: Callable[..., KafkaCluster], program: Program

@@ -272,6 +272,7 @@ def balance_of_samples(
     try:
         found = told(summed, known, assigned.partition_counts, bucket_seconds)
         if in_need is not None and not found.is_sound:
+            require_new_spark()
             summed.unpersist()
             rows = in_need()
             summed = sums(rows, carriers).persist()

@@ -53,7 +53,7 @@ def _lines(spark: SparkSession, files: Sequence[SampleFile]) -> DataFrame:
 
 
 def _form(file: SampleFile) -> tuple[str, tuple[str, ...]]:
-    return file.root, file.folders
+    return file.root if file.folders else "", file.folders
 
 
 def _read(spark: SparkSession, files: Sequence[SampleFile]) -> DataFrame:

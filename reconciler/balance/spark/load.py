@@ -342,6 +342,7 @@ def checked(
     # Not `isEmpty`, which computes one part of the table after the other.
     if not unsound.count():
         return first.drop("is_sound"), (first,)
+    require_new_spark()
     hashed = samples.withColumn(HASH, F.xxhash64(*KEYS))
     again = hashed.join(unsound, on=HASH, how="left_semi").drop(HASH).transform(beside_others)
     kept = again.persist(StorageLevel.DISK_ONLY)

@@ -96,16 +96,21 @@ def _path(file: SampleFile) -> str:
 
 
 def _alike(files: Iterable[SampleFile]) -> list[list[SampleFile]]:
-    """Return tables' files in groups that one reader can take: of one kind, with the same columns, below one path."""
+    """Return tables' files in groups that one reader can take: of one kind, with the same columns.
+
+    Each group is a table of its own in every query, so their number is what a fleet of many folders costs.
+    """
     tabular = (file for file in files if file.kind in ROWS)
     ordered = sorted(tabular, key=lambda file: (*_form(file), file.path))
     return [list(group) for _, group in groupby(ordered, key=_form)]
 
 
 def _form(file: SampleFile) -> tuple[str, str, tuple[str, ...], str, tuple[tuple[str, str], ...]]:
+    # A reader has one base, and reads one table.
+    base = file.root if file.folders or file.kind in TABLES else ""
     # A line of JSON need not have every column: what the first one has says nothing about the others.
     columns = () if file.kind is Kind.JSON_LINES else file.columns
-    return file.kind, file.root, file.folders, file.separator, columns
+    return file.kind, base, file.folders, file.separator, columns
 
 
 def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType) -> DataFrame:
