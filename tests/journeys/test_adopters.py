@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -128,7 +129,7 @@ def adopt(run: Run, folder: Path, tool: str) -> None:
     assert files(folder) == before
 
 
-def documents(folder: Path) -> list[dict[str, dict[str, str]]]:
+def documents(folder: Path) -> list[dict[str, Any]]:
     return [each for file in sorted(folder.rglob("*.yaml")) for each in yaml.safe_load_all(file.read_text("utf-8"))]
 
 
