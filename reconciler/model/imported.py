@@ -76,6 +76,7 @@ class Imported:
     where a cluster.yaml that was there already says otherwise (`is_cluster_file_kept`). `is_plan_empty` is None where
     no cluster was there to plan against. `warnings`: what of another tool's files has no counterpart, with its place.
     `declared`: how many of the topics that were read were declared before; None where nothing was declared at all.
+    `are_schemas_missing`: new files point editors to schemas that nobody has written yet.
     """
 
     cluster: str
@@ -87,6 +88,7 @@ class Imported:
     kept: Balance
     declared: int | None = None
     is_dry: bool = False
+    are_schemas_missing: bool = False
     ignored: int = 0
     is_cluster_file_kept: bool = False
     is_plan_empty: bool | None = None

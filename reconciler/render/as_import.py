@@ -17,6 +17,8 @@ def summary(made: Imported) -> list[str]:
         lines.append(f"Kept today: {'; '.join([*_racks(made), *_factors(made), *_balance(made)])}.")
     if made.is_plan_empty:
         lines.append("A plan of these files is empty.")
+    if made.are_schemas_missing:
+        lines.append("Editors look for schemas that are not there yet; to write them: reconciler schemas.")
     if made.is_dry:
         lines.append("Nothing was written (--dry-run).")
     return lines

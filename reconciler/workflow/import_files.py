@@ -11,7 +11,7 @@ from reconciler.model.desired import Balance
 from reconciler.model.imported import Adopted, Imported
 from reconciler.model.problem import Problem, ReconcilerError, Severity
 from reconciler.workflow.cluster_text import client_of, cluster_text
-from reconciler.workflow.import_target import changes_for, read_back, target_of, write_changes
+from reconciler.workflow.import_target import are_schemas_missing, changes_for, read_back, target_of, write_changes
 from reconciler.workflow.inputs import Inputs, NotNamed, checked_name
 
 NOTHING, OTHER_CLUSTER = "KR016", "KR017"
@@ -53,6 +53,7 @@ def import_files(inputs: Inputs, files: Sequence[str], tool: str | None = None, 
         kept=Balance(),
         declared=len(topics) - len(new) if target.is_begun else None,
         is_dry=is_dry,
+        are_schemas_missing=are_schemas_missing(target, changes),
         is_cluster_file_kept=target.declared is not None,
         warnings=(*others, *reading.warnings),
     )

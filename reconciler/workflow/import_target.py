@@ -1,5 +1,6 @@
 """Adds what an import found to a cluster's folder, or begins it; what is there keeps every byte, and is read back."""
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -103,6 +104,15 @@ def _change(target: Target, changes: Mapping[str, FileChange], file: str, kind: 
         file = next(name for name in free if name not in written)
     up = "../" * file.count("/")  # a file may stand in a folder below the cluster's
     return FileChange(file, None, (modeline(up + SCHEMAS, kind) + text).encode())
+
+
+def are_schemas_missing(target: Target, changes: Sequence[FileChange]) -> bool:
+    """Whether a new file points editors to schemas that are not there."""
+    return any(change.before is None for change in changes) and not _schemas_of(target).is_dir()
+
+
+def _schemas_of(target: Target) -> Path:
+    return Path(os.path.normpath(target.folder / SCHEMAS))  # the folder itself may not be there yet
 
 
 def read_back(target: Target, changes: Sequence[FileChange]) -> Desired:

@@ -31,6 +31,7 @@ from reconciler.workflow.import_target import (
     NOTHING_WRITTEN,
     OUR_FAULT,
     Target,
+    are_schemas_missing,
     changes_for,
     read_back,
     target_of,
@@ -85,6 +86,7 @@ def import_cluster(inputs: Inputs, *, is_dry: bool = False, progress: ProgressHo
         also = declared is not None and bool(added) and _moves_left(declared, observed) == left
         message = f"{what} asks for more than the cluster keeps{ALSO if also else ''}: a plan would {left}"
         found = replace(found, deviations=(Deviation(NOT_EMPTY, message), *found.deviations))
+    is_lacking = are_schemas_missing(target, changes)
     if not is_dry:
         write_changes(target, changes)
     known = [name for name in observed.topics if not (is_ignored(base, name) or observed.topics[name].is_internal)]
@@ -99,6 +101,7 @@ def import_cluster(inputs: Inputs, *, is_dry: bool = False, progress: ProgressHo
         kept=kept.balance,
         declared=len(known) - undeclared if target.is_begun else None,
         is_dry=is_dry,
+        are_schemas_missing=is_lacking,
         ignored=len(observed.topics) - len(known),
         is_cluster_file_kept=declared is not None,
         is_plan_empty=not left,

@@ -74,6 +74,7 @@ def test_what_people_wrote_keeps_every_byte_and_new_topics_stand_behind_it(recon
         "  teams/other.yaml (new): lone (class short)",
         "  teams/shop.yaml: shop.late, shop.returns (class gold)",
         "A plan of these files is empty.",
+        "Editors look for schemas that are not there yet; to write them: reconciler schemas.",
     ]
     now = files()
     assert now.keys() - WROTE.keys() == {"teams/other.yaml"}
