@@ -29,8 +29,8 @@ FROM_HELP = (
 )
 @click.argument("files", metavar="[FILE]...", nargs=-1)
 @option("--from", "tool", type=TOOLS, envvar="RECONCILER_IMPORT_FROM", help=FROM_HELP)
-@option("--dry-run", "is_dry", is_flag=True, help="Show what would be written as a diff, and write nothing.")
-def command(asked: Asked, files: tuple[str, ...], *, tool: str | None, is_dry: bool) -> int:
+@option("--dry-run", is_flag=True, help="Show what would be written as a diff, and write nothing.")
+def command(asked: Asked, files: tuple[str, ...], *, tool: str | None, dry_run: bool) -> int:
     """Write desired-state files: of the cluster (or snapshot) as it is, with the strongest rules that it keeps.
 
     A plan after it is empty. With FILEs (or folders, - for stdin), of Strimzi's KafkaTopics, Jikkou's or topicctl's
@@ -51,15 +51,15 @@ def command(asked: Asked, files: tuple[str, ...], *, tool: str | None, is_dry: b
     if files:
         from reconciler.workflow.import_files import import_files
 
-        made = import_files(asked.inputs, files, tool, is_dry=is_dry)
+        made = import_files(asked.inputs, files, tool, is_dry=dry_run)
     else:
         from reconciler.workflow.importing import import_cluster
 
         with reading("finding rules") as progress:
-            made = import_cluster(asked.inputs, is_dry=is_dry, progress=progress)
+            made = import_cluster(asked.inputs, is_dry=dry_run, progress=progress)
     if asked.is_json:
         write(document(ImportReport.of(made)))
-    elif is_dry:
+    elif dry_run:
         write(as_import.as_diff(made))
     tell("\n".join(as_import.summary(made)))
     asked.tell([*as_import.deviations(made), *(f"warning: {input_problem(each)}" for each in made.warnings)])

@@ -18,7 +18,7 @@ ALL_HELP = "Those of snapshots, plans and every -o json, too."
     """,
 )
 @option("--out", metavar="DIR", help=OUT_HELP)
-@option("--all", "are_all", is_flag=True, help=ALL_HELP)
+@option("--all", "are_all", is_flag=True, envvar="RECONCILER_SCHEMAS_ALL", help=ALL_HELP)
 def command(asked: Asked, *, out: str | None, are_all: bool) -> int:
     """Write the JSON Schemas of desired-state documents, for editors that read them: no network is needed.
 

@@ -1,15 +1,16 @@
 """Imports topic files of Strimzi, Jikkou and topicctl as desired-state files; no cluster is asked."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from reconciler.diff.imported.classes import with_classes
 from reconciler.diff.imported.joining import with_declared_classes
 from reconciler.files.foreign.read import TOOL_NAMES, read_foreign
-from reconciler.files.foreign.topics import ForeignTopic
+from reconciler.files.foreign.topics import COLLIDING, WRONG, ForeignTopic
 from reconciler.files.layout import usual_classes
+from reconciler.files.raw import display_name
 from reconciler.model.desired import Balance
 from reconciler.model.imported import Adopted, Imported
-from reconciler.model.problem import Problem, ReconcilerError, Severity
+from reconciler.model.problem import InvalidInput, Problem, ReconcilerError, Severity
 from reconciler.workflow.cluster_text import client_of, cluster_text
 from reconciler.workflow.import_target import are_schemas_missing, changes_for, read_back, target_of, write_changes
 from reconciler.workflow.inputs import Inputs, NotNamed, checked_name
@@ -27,10 +28,11 @@ def import_files(inputs: Inputs, files: Sequence[str], tool: str | None = None, 
     name, topics, others = _of_one_cluster(inputs, reading.topics)
     if not topics:
         told = "".join(f"\n{problem}" for problem in reading.warnings)
-        raise ReconcilerError(f"no topic of {TOOL_NAMES} in {', '.join(files)}{told}", code=NOTHING)
+        raise ReconcilerError(f"no topic of {TOOL_NAMES} in {', '.join(map(display_name, files))}{told}", code=NOTHING)
     target = target_of(inputs.root, checked_name(name))
     there = target.declared.topics if target.declared is not None else {}
     new = {each.topic.name: each for each in sorted(topics, key=_by_name) if each.topic.name not in there}
+    _refuse_colliding(new.values(), there)
     found = Adopted({name: each.topic for name, each in new.items()})
     if target.is_begun:
         found = with_declared_classes(found, target.classes, usual_classes(new, target.files))
@@ -57,6 +59,17 @@ def import_files(inputs: Inputs, files: Sequence[str], tool: str | None = None, 
         is_cluster_file_kept=target.declared is not None,
         warnings=(*others, *reading.warnings),
     )
+
+
+def _refuse_colliding(new: Iterable[ForeignTopic], there: Iterable[str]) -> None:
+    taken = {name.replace(".", "_"): name for name in there}
+    problems = [
+        Problem(WRONG, f"topic {each.topic.name} collides with {taken[key]}, which is declared: {COLLIDING}", each.at)
+        for each in new
+        if (key := each.topic.name.replace(".", "_")) in taken
+    ]
+    if problems:
+        raise InvalidInput(problems, is_below_root=False)
 
 
 def _by_name(each: ForeignTopic) -> str:

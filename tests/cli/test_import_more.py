@@ -218,6 +218,16 @@ def test_topics_of_another_tool_are_added_too_and_those_declared_stay(reconciler
     assert again.err == "Nothing to add to desired-state/prod: 3 topics are declared already.\n"
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_topic_whose_name_collides_with_a_declared_one_is_told_by_its_own_place(reconciler: Program) -> None:
+    entry = {"topic": "shop_orders", "partition": 0, "replicas": [1]}
+    Path("r.json").write_text(json.dumps({"version": 1, "partitions": [entry]}))
+    before = files()
+    ended = reconciler("import", "--cluster", "prod", "r.json")
+    assert (ended.code, ended.out, files()) == (1, "", before)
+    assert ended.err.startswith("error: r.json:1:31: topic shop_orders collides with shop.orders, which is declared: ")
+
+
 def test_a_file_that_somebody_changed_meanwhile_is_not_written(folder: Path) -> None:
     target = target_of("desired-state", "prod")
     changes = [

@@ -16,7 +16,7 @@ from reconciler.files.foreign.json_forms import (
     read_terraform,
 )
 from reconciler.files.foreign.topicctl import read_topicctl
-from reconciler.files.foreign.topics import MAX_FACTOR, SKIPPED, WRONG, Part, Reading, keep
+from reconciler.files.foreign.topics import COLLIDING, MAX_FACTOR, SKIPPED, WRONG, Part, Reading, keep
 from reconciler.files.inside import required_inside
 from reconciler.files.load import SUFFIXES, by_place
 from reconciler.files.raw import STDIN, display_name, invalid, read_bytes
@@ -157,9 +157,7 @@ def _refuse_repeated(reading: Reading) -> None:
         first, at = seen.setdefault(key, (name, each.at))
         if at is each.at:
             continue
-        same = (
-            "is declared twice" if first == name else f"collides with {first}: in metrics, Kafka takes . and _ for one"
-        )
+        same = "is declared twice" if first == name else f"collides with {first}: {COLLIDING}"
         reading.problems.append(Problem(WRONG, f"topic {name} {same}, first at {at}", each.at))
 
 

@@ -14,6 +14,7 @@ from reconciler.model.topic_configs import TOPIC_CONFIGS
 
 WRONG, UNMAPPED, SKIPPED = "KR191", "KR192", "KR193"
 MAX_FACTOR = 32767
+COLLIDING = "in metrics, Kafka takes . and _ for one"
 _NAME = re.compile("[a-zA-Z0-9._-]+")
 
 
