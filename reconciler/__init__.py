@@ -2,7 +2,7 @@
 
 **The ten-minute map.** Data flows one way, and each step is a package:
 
-    files     reads and writes what is on disk: YAML, snapshots, saved plans, journals
+    files     reads and writes what is on disk: YAML, snapshots, saved plans, journals; sends messages to webhooks
     admin     reads a cluster and sends it requests: one port, with the Kafka client and a simulated cluster behind it
     model     holds the values that all of these pass on: cluster, desired, change, move, stage, plan, run, problem
     diff      desired x observed -> changes, and the rules that each partition must keep
@@ -49,6 +49,8 @@ Two wings stand beside this house, each with its own model, files, workflow, ren
     stage memory      what a run remembers of its stage from one turn to the next, and the cluster cannot tell
     leftover throttle a rate or list that a run set and could not take off, because its broker was down or the run died
     copy              a topic that a mirror wants here, of a topic of its source; declared like any other from there on
+    owner             a team: whose topics are, by label or pattern, and how much it may have
+    notice            one message about what differs in the clusters of a call
     finding           what doctor tells: a code, a severity, what it is about, what to do
     side              one of the states that `balance` compares: as observed, or as a plan leaves it
 """

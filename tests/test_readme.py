@@ -161,6 +161,7 @@ ELSEWHERE = {
     ("plan", "--cluster", "prod-us,prod-eu"): "needs both clusters; tests/cli/test_mirrors.py",
     ("plan", "--cluster", "prod-eu", "--source-state"): "needs both clusters; tests/cli/test_mirrors.py",
     ("diff", "--cluster", "prod-eu", "--against"): "needs both clusters; tests/cli/test_against.py",
+    ("diff", "--cluster", "*", "--notify"): "needs somebody to tell; tests/cli/test_notices.py",
     ("snapshot", "--cluster", "prod-us"): "needs both clusters; tests/cli/test_mirrors.py",
     ("collect",): "takes a day; tests/cli/test_collect.py",
     ("loads",): "starts Spark; tests/cli/test_loads.py",

@@ -19,9 +19,9 @@ from reconciler.apply.topic_changes import ChangeState, config_changes, remainin
 from reconciler.model.change import AlterConfigs, ConfigChange, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import DELETE_TOPICS
 from reconciler.model.plan import Plan
-from reconciler.model.problem import MissingRight, WouldBeRefused
-from reconciler.model.stage import ReassignStage, TopicsStage
-from reconciler.model.vitals import Rights
+from reconciler.model.problem import MissingRight, NotOffered, WouldBeRefused
+from reconciler.model.stage import LogDirsStage, ReassignStage, TopicsStage, elections_of
+from reconciler.model.vitals import LACKABLE, Rights
 from reconciler.model.words import FEW, MANY, labelled, named_some
 
 RIGHTS = {CreateTopic: "Create", CreatePartitions: "Alter", AlterConfigs: "AlterConfigs", DeleteTopic: "Delete"}
@@ -82,6 +82,31 @@ def check_rights(plan: Plan, admin: Admin) -> None:
             f"changed:\n{told}\nGrant it, for example with `kafka-acls --add --allow-principal User:NAME --operation "
             f"{missing[0].operation} {_option(missing[0])}`, and apply again."
         )
+
+
+def requests_lacking(plan: Plan, admin: Admin) -> Iterator[str]:
+    """Yield what the plan needs of these brokers, and they do not take at all, in a sentence each. Changes nothing."""
+    has_moves, has_dir_moves, has_elections = (
+        any(isinstance(stage, ReassignStage) and stage.moves for stage in plan.stages),
+        any(isinstance(stage, LogDirsStage) for stage in plan.stages),
+        any(elections_of(stage) for stage in plan.stages),
+    )
+    needed = {
+        "AlterPartitionReassignments": (has_moves, "replication factors and racks as they are, and balance off"),
+        "AlterReplicaLogDirs": (has_dir_moves, "balance.logDirs off"),
+        "ElectLeaders": (has_elections, "balance.leaders off"),
+    }
+    lacking = {*admin.features().lacking} if has_moves or has_dir_moves or has_elections else set[str]()
+    for name, (is_needed, instead) in needed.items():
+        if is_needed and name in lacking:
+            yield f"these brokers do not take {name}, so there are no {LACKABLE[name]}: declare {instead}"
+
+
+def check_offered(plan: Plan, admin: Admin) -> None:
+    """Raise NotOffered where the plan needs a request that these brokers do not take."""
+    told = [*requests_lacking(plan, admin)]
+    if told:
+        raise NotOffered(f"nothing has been changed: {'; '.join(told)}")
 
 
 def _missing_needs(needs: Iterable[PlanNeed], rights: Rights) -> Iterator[PlanNeed]:

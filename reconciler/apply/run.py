@@ -18,7 +18,7 @@ from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.leftovers import adopt_leftovers, find_record, moves_of
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import APPLY_AGAIN, paths_of
-from reconciler.apply.refusals import check_not_refused, check_rights
+from reconciler.apply.refusals import check_not_refused, check_offered, check_rights
 from reconciler.apply.session import Session, with_result
 from reconciler.apply.standings import stages_done, steps_to_do, under_way
 from reconciler.apply.throttling import take_all_off
@@ -120,6 +120,7 @@ def _first(session: Session, gate: Gate, observed: Observed) -> int:
     check_still_valid(session.paths, stages, observed)
     first = session.stages_done = stages_done(session.paths, observed)
     if first < len(stages):
+        check_offered(session.paths.plan, session.admin)
         check_rights(session.paths.plan, session.admin)
         check_requirements(session.paths, observed)
         check_readers(session, stages, observed)

@@ -8,6 +8,9 @@ from reconciler.command.terminal import tell, write
 from reconciler.command.verbs import verb
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from reconciler.model.problem import Problem
     from reconciler.model.several import ClusterOutcome
     from reconciler.workflow.validate import Validated
 
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
         reconciler validate --cluster 'environment=prod'
     """,
     notes="""
+        It ends with 3 where files break what an Owner allows, and nothing else is wrong with them.
         In a step of GitHub Actions, stderr also has the annotations that mark the lines in a pull request.
     """,
 )
@@ -36,7 +40,15 @@ def command(asked: Asked) -> int:
         _annotate(asked, found)
     checked = f"{counted(len(found.clusters), 'cluster')}, {counted(found.topics, 'topic')}"
     tell(f"{checked}: {counted(len(found.problems), 'problem') if found.problems else 'no problems'}.")
-    return Exit.ERROR if found.problems else Exit.DONE
+    return _exit_of(found.problems)
+
+
+def _exit_of(problems: "Iterable[Problem]") -> Exit:
+    """Return 3 where files break what an owner allows, and nothing else is wrong with them."""
+    from reconciler.model.problem import Severity
+
+    weights = {problem.severity for problem in problems}
+    return Exit.DONE if not weights else Exit.REFUSED if weights == {Severity.VIOLATION} else Exit.ERROR
 
 
 def _write(asked: Asked, found: "Validated") -> None:
@@ -62,10 +74,10 @@ def _summary(found: "Validated") -> tuple["ClusterOutcome", ...]:
     from reconciler.model.several import ClusterOutcome
     from reconciler.model.words import counted
 
-    counts = {name: found.count(name) for name in found.clusters}
+    problems = {name: found.of(name) for name in found.clusters}
     return tuple(
-        ClusterOutcome(name, counted(count, "problem") if count else "no problems", Exit.ERROR if count else Exit.DONE)
-        for name, count in counts.items()
+        ClusterOutcome(name, counted(len(own), "problem") if own else "no problems", _exit_of(own))
+        for name, own in problems.items()
     )
 
 

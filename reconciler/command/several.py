@@ -33,12 +33,13 @@ class OfEach(Generic[T]):
     def summary(self, judge: Callable[[T], tuple[str, Exit]]) -> tuple[ClusterOutcome, ...]:
         """Return a line a cluster; `judge` says what came of one in a few words, and the exit code for it alone."""
         return tuple(
-            ClusterOutcome(name, *judge(self.made[name])) if name in self.made else _failure(name, self.failed[name])
+            ClusterOutcome(name, *judge(self.made[name])) if name in self.made else failure(name, self.failed[name])
             for name in self.names
         )
 
 
-def _failure(name: str, error: ReconcilerError) -> ClusterOutcome:
+def failure(name: str, error: ReconcilerError) -> ClusterOutcome:
+    """Return what came of a cluster that could not be looked at."""
     return ClusterOutcome(name, f"failed ({error.code})", exit_of(error))
 
 
@@ -80,4 +81,9 @@ def tell_failed(asked: Asked, failed: Mapping[str, ReconcilerError], others: Ite
     """Tell why clusters failed, and return the worst exit code, of theirs and of the others'."""
     for name, error in failed.items():
         tell_error(error, exit_of(error), is_json=asked.is_json, root=asked.inputs.root, cluster=name)
-    return max([*map(Exit, others), *map(exit_of, failed.values())], key=_WORST_LAST.index, default=Exit.DONE)
+    return worst([*map(Exit, others), *map(exit_of, failed.values())])
+
+
+def worst(codes: Iterable[Exit]) -> Exit:
+    """Return the worst of these exit codes, 0 for none."""
+    return max(codes, key=_WORST_LAST.index, default=Exit.DONE)

@@ -156,12 +156,24 @@ def _written(declared: DesiredTopic) -> Mapping[str, int | None]:
     }
 
 
+def undeclared_topics(desired: Desired, observed: Cluster) -> tuple[Topic, ...]:
+    """Return the topics that no file speaks of, by name, whether or not all topics are managed.
+
+    Without internal and ignored ones, copies, and those that MirrorMaker 2 keeps for itself.
+    """
+    named = sorted(observed.topics.items())
+    return tuple(one for name, one in named if not is_declared(desired, name) and not _is_left_alone(desired, one))
+
+
+def _is_left_alone(desired: Desired, topic: Topic) -> bool:
+    name = topic.name
+    is_others = is_ignored(desired, name) or is_copy(desired, name) or is_mirror_makers(desired, name)
+    return topic.is_internal or is_others
+
+
 def _undeclared(desired: Desired, topic: Topic) -> Iterator[TopicChange | Problem]:
     policy = desired.cluster.topics
-    if not policy.is_all_managed or topic.is_internal:
-        return
-    name = topic.name
-    if is_ignored(desired, name) or is_copy(desired, name) or is_mirror_makers(desired, name):
+    if not policy.is_all_managed or _is_left_alone(desired, topic):
         return
     at = policy.at.get("delete", policy.at.get("managed", desired.cluster.at))
     if policy.is_delete_allowed:

@@ -5,14 +5,13 @@ from datetime import UTC, datetime
 from fractions import Fraction
 
 from reconciler.diff.managed import covering_pattern, is_ignored
+from reconciler.diff.owners import owners_by_pattern
 from reconciler.model.cluster import Cluster, Group, Topic
-from reconciler.model.desired import Desired, DesiredTopic
+from reconciler.model.desired import OWNER, Desired, DesiredTopic
 from reconciler.model.problem import Location, Problem
 from reconciler.model.topic_report import Declaration, Growth, Reader, TopicFacts, total
 
 NOT_EARLIER = "KR205"
-OWNER = "owner"
-"""The label that says who owns a topic."""
 _DAY = 86400
 
 
@@ -36,6 +35,7 @@ def topic_facts(
                 None if desired is None else declaration is not None,
                 None if readers is None else tuple(_reader(group, topic) for group in readers[name]),
                 _growth(topic, observed, earlier) if earlier is not None else None,
+                owner_of(desired, name) if desired is not None and not topic.is_internal else None,
             )
         )
     return tuple(found)
@@ -59,6 +59,18 @@ def declaration_of(desired: Desired, name: str) -> Declaration | None:
             return _declaration(f"mirror {mirror.name}", at, mirror.like)
     pattern = covering_pattern(desired, name)
     return None if pattern is None else _declaration(f"pattern {pattern.name}", pattern.where(""), pattern)
+
+
+def owner_of(desired: Desired, name: str) -> str | None:
+    """Return who owns that topic: the label `owner` of what declares it, else the Owner of the longest pattern.
+
+    None where there is neither, or where several Owners have patterns of that length.
+    """
+    declaration = declaration_of(desired, name)
+    if declaration is not None and declaration.owner is not None:
+        return declaration.owner
+    owners = owners_by_pattern(desired, name)
+    return owners[0].name if len(owners) == 1 else None
 
 
 def _declaration(by: str, at: Location | None, document: DesiredTopic) -> Declaration:

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,19 +13,20 @@ from reconciler.files.cluster_document import cluster_from
 from reconciler.files.inside import CLIENT_FILE, LINK, SIMULATION, inside, outside, secret_outside
 from reconciler.files.json_text import collector_paused
 from reconciler.files.mirror_document import mirror_from, mirror_problems
+from reconciler.files.owner_document import owner_from
 from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import cluster_problems, config_problems, semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, pieces_of, read_yaml, visible
 from reconciler.files.topic_document import config_of, declared_in, merged, topics_from, with_factor, without_class_of
-from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredMirror, DesiredTopic
+from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredMirror, DesiredOwner, DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 SUFFIXES = (".yaml", ".yml")
 NAMELESS = "the topic"
 MAX_DEPTH = 64
 _LONGEST_NAME = 250
-_Declaring = TypeVar("_Declaring", DesiredTopic, DesiredMirror)
+_Declaring = TypeVar("_Declaring", DesiredTopic, DesiredMirror, DesiredOwner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,11 @@ def read_declared(root: Path, cluster: str) -> Declared:
         desired = _assembled(found, cluster, folder, root)
     desired = replace(desired, digest=f"sha256:{digest.hexdigest()}")
     return Declared(desired, found.topics, tuple(sorted(dict.fromkeys(found.problems), key=by_place)))
+
+
+def yaml_files(root: Path, cluster: str) -> Sequence[Path]:
+    """Return the files that `load_desired` reads, sorted; what cannot be listed it tells, and is left out here."""
+    return sorted(_files(_folder(root, cluster), root, [], (), {}))
 
 
 def load_cluster(root: Path, cluster: str) -> DesiredCluster:
@@ -233,7 +239,7 @@ def _take(document: YamlMap, found: _Found) -> None:
     form = checked_form(document)
     found.problems += form.problems
     is_named = form.is_usable and document["metadata"].get("name") != ""
-    if form.is_usable and (is_named or document["kind"] not in {"TopicClass", "Mirror"}):
+    if form.is_usable and (is_named or document["kind"] not in {"TopicClass", "Mirror", "Owner"}):
         found.documents.append(_Document(document, form.taken))
         return
     found.is_partial |= not is_topic
@@ -260,7 +266,7 @@ def _assembled(found: _Found, cluster: str, folder: Path, root: Path) -> Desired
             else:
                 _keep_first("topic", with_factor(full), topics, found)
     mirrors = _mirrors(found, classes)
-    desired = Desired(declared, dict(sorted(topics.items())), tuple(patterns), mirrors)
+    desired = Desired(declared, dict(sorted(topics.items())), tuple(patterns), mirrors, _owners(found))
     found.problems += semantic_problems(desired, nameless)
     return desired
 
@@ -282,6 +288,13 @@ def _mirrors(found: _Found, classes: Mapping[str, DesiredTopic]) -> tuple[Desire
         found.problems += mirror_problems(mirror)
         _keep_first("Mirror", mirror, mirrors, found)
     return tuple(mirrors.values())
+
+
+def _owners(found: _Found) -> tuple[DesiredOwner, ...]:
+    owners: dict[str, DesiredOwner] = {}
+    for document in found.of_kind("Owner"):
+        _keep_first("Owner", owner_from(document.content, found.problems), owners, found)
+    return tuple(owners[name] for name in sorted(owners))
 
 
 def _cluster(found: _Found, cluster: str, folder: Path) -> DesiredCluster:

@@ -13,7 +13,9 @@ from reconciler.model.gates import Seen, age_of
 from reconciler.model.loads import Loads, PartitionLoad, Statistic
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.topic_report import Growth, total
 
+SECONDS_A_DAY = 86_400
 MOST_PROBLEMS, _MOST = 20, 2**62
 A_TABLE, NO_COLUMNS, TWICE, MEANINGLESS = "KR283", "KR152", "KR154", "KR155"
 REPORT = "_report.json"
@@ -70,6 +72,30 @@ def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK)
         tail = [Problem(MEANINGLESS, f"--loads {folder}: {more} more rows are wrong")] if more > 0 else []
         raise InvalidInput([*problems[:MOST_PROBLEMS], *tail])
     return Loads(dict(sorted(found.items())), statistic, folder)
+
+
+def growth_by_loads(folder: str, cluster: str) -> Mapping[str, Growth]:
+    """Return how each topic of that cluster grew while its samples were taken; raises LoadsUnreadable as `read_loads`.
+
+    Of a partition that has no growth, or no messages, that of its topic is unknown.
+    """
+    table = loads_table(folder, cluster)
+    if not len(table):
+        raise NoLoadsOfCluster(f"--loads {folder} has no row of cluster {cluster}: {_clusters(folder)}")
+    names = ("topic", "growth_bytes_per_day", "messages_in_avg", "messages_in_max")
+    parts: dict[str, list[tuple[float | None, ...]]] = {}
+    for topic, *told in zip(*(table.column(name).to_pylist() for name in names), strict=True):
+        parts.setdefault(topic, []).append(tuple(told))
+    since = str(_reported(folder, cluster).get("firstBucket") or "its samples began")
+    found = {}
+    for topic, told in sorted(parts.items()):
+        in_bytes, rates, most = ([*each] for each in zip(*told, strict=True))
+        size, rate = total(in_bytes), total(rates)
+        is_idle = False if any(most) else (None if total(most) is None else True)
+        found[topic] = Growth(
+            since, None if size is None else round(size), None if rate is None else round(rate * SECONDS_A_DAY), is_idle
+        )
+    return found
 
 
 def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:

@@ -27,16 +27,20 @@ _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def resolve_client(
-    client: Mapping[str, str], folder: Path, environ: Mapping[str, str], root: Path | None = None
+    client: Mapping[str, str],
+    folder: Path,
+    environ: Mapping[str, str],
+    root: Path | None = None,
+    *,
+    origin: str = "client",
 ) -> Mapping[str, str]:
     """Return the properties with `file` read (relative to `folder`) and each `${env:}` and `${file:}` replaced.
 
     Relative paths stay inside the root, where one is given; absolute ones of secrets are places of the machine. Raises
-    InvalidInput that names each property whose secret is missing; never a value.
+    InvalidInput that names each property whose secret is missing; never a value. `origin`: where they are written.
     """
     properties = dict(client)
     file = properties.pop("file", None)
-    origin = "client"
     if file is not None:
         path = folder / file
         if root is not None:

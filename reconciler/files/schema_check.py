@@ -25,6 +25,7 @@ SCHEMA_FILES = {
     "TopicClass": "topic-class.json",
     "Topic": "topic.json",
     "Mirror": "mirror.json",
+    "Owner": "owner.json",
 }
 LONGEST_SHOWN = 60
 MAX_ROUNDS = 3

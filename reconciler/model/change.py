@@ -204,6 +204,15 @@ class Changes:
         return frozenset(change.topic for change in self.topic_changes if isinstance(change, DeleteTopic))
 
     @property
+    def topics(self) -> frozenset[str]:
+        """The topics of which something is to change."""
+        keys = (
+            *(each.topic_partition for each in self.broken_rules),
+            *(each.topic_partition for each in self.elections),
+        )
+        return frozenset({*(each.topic for each in self.topic_changes), *(key.topic for key in keys)})
+
+    @property
     def every_broken_rule(self) -> tuple[BrokenRule, ...]:
         """All broken rules by partition, each one's most urgent first."""
         if not self.also_broken:

@@ -329,17 +329,59 @@ class DesiredMirror:
         return next((pattern for pattern in self.topics if fnmatchcase(topic, pattern)), None)
 
 
+OWNER = "owner"
+"""The label that says who owns a topic."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigBounds:
+    """What a config may be, as Kafka takes it: at least, at most, one of these; None and empty: anything."""
+
+    least: str | None = None
+    most: str | None = None
+    one_of: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DesiredOwner:
+    """Who owns topics, and what these may be.
+
+    `topics`: shell patterns of names that are theirs. `limits`: the most of `topics`, `partitions`, `bytes` (of all
+    replicas) together, and the largest `replicationFactor`. `names`: patterns of which each name must match one.
+    `labels`: what each topic must have, with patterns of its value. `config`: the only keys that may be set; None: all.
+    `at` maps the path of a field to its place.
+    """
+
+    name: str
+    contact: str | None = None
+    topics: tuple[str, ...] = ()
+    limits: Mapping[str, int] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    config: Mapping[str, ConfigBounds] | None = None
+    at: Mapping[str, Location] = field(default_factory=dict)
+
+    def where(self, path: str) -> Location | None:
+        """Return the place of a field, or of the document."""
+        return self.at.get(path, self.at.get(""))
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.contact})" if self.contact else self.name
+
+
 @dataclass(frozen=True, slots=True)
 class Desired:
     """All that is declared for one cluster.
 
     `topics` maps the names declared one by one; `patterns` are documents with `names`, in file order, whose `name` is
     one shell pattern each and which apply to observed topics that no document names. `mirrors` are in file order; their
-    copies stand among `topics` once `diff.mirrors` has put them there. `digest` is over all files read.
+    copies stand among `topics` once `diff.mirrors` has put them there. `owners` are by name. `digest` is over all files
+    read.
     """
 
     cluster: DesiredCluster
     topics: Mapping[str, DesiredTopic] = field(default_factory=dict)
     patterns: tuple[DesiredTopic, ...] = ()
     mirrors: tuple[DesiredMirror, ...] = ()
+    owners: tuple[DesiredOwner, ...] = ()
     digest: str = ""

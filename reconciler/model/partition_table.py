@@ -90,13 +90,17 @@ class PartitionTable:
         count: Ints = (self.target >= 0).sum(axis=1)
         return count
 
+    @property
+    def bytes_on_brokers(self) -> Ints:
+        """Bytes of one replica in its log dir, as `Partition.bytes_on_brokers` says; below 0: unknown."""
+        leaders = np.where(self.replicas == self.leader[:, None], self.sizes, NONE).max(axis=1, initial=NONE)
+        known = np.where(leaders >= 0, leaders, self.sizes.max(axis=1, initial=NONE))
+        return np.where((self.replicas < 0).all(axis=1), NONE, known)
+
     @cached_property
     def bytes_to_copy(self) -> Ints:
         """What one new replica copies, as `Partition.bytes_to_copy` says."""
-        leaders = np.where(self.replicas == self.leader[:, None], self.sizes, NONE).max(axis=1, initial=NONE)
-        known = np.where(leaders >= 0, leaders, self.sizes.max(axis=1, initial=NONE))
-        known = np.where((self.replicas < 0).all(axis=1), NONE, known)
-        return np.where(self.untiered_bytes >= 0, self.untiered_bytes, known)
+        return np.where(self.untiered_bytes >= 0, self.untiered_bytes, self.bytes_on_brokers)
 
     @cached_property
     def lagging(self) -> Bools:

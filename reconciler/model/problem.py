@@ -222,6 +222,12 @@ class CheckFailed(ClusterUnavailable):
     is_passing = False
 
 
+class NotOffered(CheckFailed):
+    """The brokers do not take that request at all: a service that leaves it out, or a Kafka that is too old."""
+
+    code = "KR604"
+
+
 class OutcomeUnknown(ClusterUnavailable):
     """A write got no answer and may have had its effect: look at the cluster before you repeat it."""
 

@@ -34,14 +34,14 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """What became of a topic since an earlier snapshot. Null is unknown, and never zero."""
+    """How a topic grew since an earlier snapshot, or while samples were taken. Null is unknown, and never zero."""
 
-    since: Annotated[str, "When that snapshot was taken."]
+    since: Annotated[str, "When that snapshot was taken, or the first sample."]
     bytes_per_day: Annotated[
         Integer | None, "How its bytes grew, one replica of each partition; below zero: it shrank."
     ]
     records_per_day: Annotated[int | None, "How its end offsets grew: records, and marks of transactions."]
-    is_idle: Annotated[bool | None, "Whether no end offset has moved since."]
+    is_idle: Annotated[bool | None, "Whether no end offset has moved since, or no sample has a message."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,12 @@ class TopicFacts:
     ]
     is_declared: Annotated[bool | None, "Whether a document declares it; null: files could not be read, or none were."]
     readers: Annotated[tuple[Reader, ...] | None, "The groups that read it; null: nobody looked at groups."]
-    growth: Annotated[Growth | None, REQUIRED, "Null where no earlier snapshot was given."] = None
+    growth: Annotated[Growth | None, REQUIRED, "Null where neither an earlier snapshot nor loads were given."] = None
+    owner: Annotated[
+        str | None,
+        REQUIRED,
+        "Who owns it: the label `owner` of what declares it, else the Owner whose pattern matches; null: nobody known.",
+    ] = None
 
     @property
     def name(self) -> Annotated[str, Key("topic"), "The topic."]:

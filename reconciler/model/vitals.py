@@ -13,6 +13,16 @@ CLUSTER, TOPIC, GROUP = "cluster", "topic", "group"
 """The kinds of resources that rights are held on."""
 
 
+LACKABLE = {
+    "AlterPartitionReassignments": "moves of replicas",
+    "ElectLeaders": "preferred-leader elections",
+    "AlterReplicaLogDirs": "moves between log dirs",
+    "DescribeLogDirs": "sizes, and what disks hold",
+    "DescribeQuorum": "the controller and its quorum",
+}
+"""Requests that not every service takes, each with what it is for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Features:
     """What the brokers can do."""
@@ -29,6 +39,10 @@ class Features:
         bool, Key("replicationFactorGuard"), REQUIRED, "Moves can forbid a change of replication factor (KIP-860)."
     ] = False
     has_consumer_groups: Annotated[bool, Key("consumerGroups"), REQUIRED, "Consumer groups of KIP-848."] = False
+    lacking: Annotated[
+        tuple[str, ...],
+        "Kafka's requests that these brokers do not take at all, as those of some services.",
+    ] = ()
 
 
 @dataclass(frozen=True, slots=True)

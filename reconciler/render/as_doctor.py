@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, NeededRight, Whose
 from reconciler.model.problem import Severity
 from reconciler.model.starting import Start
+from reconciler.model.vitals import LACKABLE
 from reconciler.model.words import counted, named_some, number, size
 from reconciler.render.facts import quorum_line, start_lines
 from reconciler.render.report import Report, Section
@@ -57,6 +58,8 @@ def _versions(found: Diagnosis) -> Iterator[str]:
     yield "offers: " + "; ".join(f"{what}: {'yes' if there else 'no'}" for what, there in can)
     if levels:
         yield f"features: {levels}"
+    if features.lacking:
+        yield "not taken by these brokers: " + "; ".join(f"{name} ({LACKABLE[name]})" for name in features.lacking)
 
 
 def _rights(needed: tuple[NeededRight, ...] | None) -> Iterator[str]:

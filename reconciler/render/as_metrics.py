@@ -1,24 +1,62 @@
-"""Writes a run in Prometheus' text format (version 0.0.4), which the node exporter's textfile collector reads.
+"""Writes a run, or drift, in Prometheus' text format (0.0.4), which the node exporter's textfile collector reads.
 
 Every series has the cluster as its label, `reconciler_run_info` alone the plan: a new plan ends one series, not all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from reconciler.model.notice import DriftFigures
 from reconciler.model.run import RunMetrics
 
 LAST_SUCCESS = "reconciler_run_last_success_timestamp_seconds"
+LAST_COMPARED = "reconciler_diff_last_success_timestamp_seconds"
 Number = int | float | None
+_HEAD = 2
+"""Lines of a metric before its samples."""
 
 
 def metrics(seen: RunMetrics) -> str:
     """Return the file's text: for each metric HELP, TYPE and one sample; where the value is not known, nothing."""
-    cluster = f'cluster="{_escaped(seen.cluster_name)}"'
+    cluster = label_of(seen.cluster_name)
     lines = [*_metric("reconciler_run_info", "Which plan runs, or ran last; always 1.", _with_plan(cluster, seen), 1)]
     for name, text, value in _values(seen):
         if value is not None:
             lines += _metric(name, text, cluster, value)
     return "\n".join(lines) + "\n"
+
+
+def drift_metrics(clusters: Sequence[DriftFigures]) -> str:
+    """Return the file's text: for each metric HELP, TYPE and a sample for each cluster of which the value is known."""
+    metrics: dict[str, list[str]] = {}
+    for one in clusters:
+        for name, text, value in _drift_values(one):
+            head = [f"# HELP {name} {text}", f"# TYPE {name} gauge"]
+            lines = metrics.setdefault(name, head)
+            lines += [] if value is None else [f"{name}{{{label_of(one.cluster)}}} {_number(value)}"]
+    known = (lines for lines in metrics.values() if len(lines) > _HEAD)
+    return "".join(f"{line}\n" for lines in known for line in lines)
+
+
+def label_of(cluster: str) -> str:
+    """Return the label of a cluster's series."""
+    return f'cluster="{_escaped(cluster)}"'
+
+
+def _drift_values(seen: DriftFigures) -> Iterator[tuple[str, str, Number]]:
+    diff, found = "reconciler_diff", seen.findings
+    yield (
+        f"{diff}_failed",
+        "Whether the cluster could not be compared; the other figures are then absent.",
+        int(seen.is_failed),
+    )
+    text = "Differences between the cluster and its files, those that no plan mends included."
+    yield f"{diff}_differences", text, seen.differences
+    text = "Topics that no file declares, managed or not, without internal and ignored ones."
+    yield f"{diff}_undeclared_topics", text, seen.undeclared_topics
+    for severity, text in (("errors", "Errors"), ("warnings", "Warnings"), ("notes", "Notes")):
+        count = None if found is None else getattr(found, severity)
+        yield f"reconciler_doctor_{severity}", f"{text} that doctor finds; absent where it could not look.", count
+    yield LAST_COMPARED, "When the cluster was last compared; kept when a later try fails.", seen.last_success_at
 
 
 def _values(seen: RunMetrics) -> Iterator[tuple[str, str, Number]]:

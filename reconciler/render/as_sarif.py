@@ -3,7 +3,7 @@
 Limits and needed properties: GitHub's documentation, "SARIF support for code scanning".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import quote
 
 from reconciler.model.problem import CodePage, PlacedProblem, Severity
@@ -33,7 +33,7 @@ def problems(found: Sequence[PlacedProblem], pages: Mapping[str, CodePage], vers
             }
         },
         "columnKind": "unicodeCodePoints",
-        "invocations": [_invocation(len(found) - len(shown), is_clean=not found)],
+        "invocations": [_invocation(len(found) - len(shown), {each.problem.severity for each in found})],
         "results": [_result(each, codes.index(each.problem.code)) for each in shown],
     }
     return document({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
@@ -66,8 +66,9 @@ def _rule(page: CodePage) -> dict[str, object]:
     }
 
 
-def _invocation(left_out: int, *, is_clean: bool) -> dict[str, object]:
-    told: dict[str, object] = {"executionSuccessful": True, "exitCode": 0 if is_clean else 1}
+def _invocation(left_out: int, severities: Collection[Severity]) -> dict[str, object]:
+    code = 0 if not severities else 3 if severities == {Severity.VIOLATION} else 1
+    told: dict[str, object] = {"executionSuccessful": True, "exitCode": code}
     if left_out:
         text = f"{left_out} more problems are left out: code scanning takes {MOST_RESULTS} at most."
         told["toolExecutionNotifications"] = [{"level": "warning", "message": {"text": text}}]

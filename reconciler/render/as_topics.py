@@ -7,7 +7,6 @@ from reconciler.model.cluster import Partition
 from reconciler.model.java_hash import hash_map_order
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.topic_report import (
-    Declaration,
     DescriptionOfCluster,
     Growth,
     KeyOfCluster,
@@ -96,7 +95,7 @@ def _ids(ids: Iterable[int]) -> str:
 def _row(facts: TopicFacts, root: str) -> tuple[str, ...]:
     return (
         facts.name,
-        _owner(facts.declaration),
+        facts.owner or NONE,
         _declared(facts, root),
         number(len(facts.topic.partitions)),
         str(facts.replication_factor),
@@ -109,7 +108,7 @@ def _row(facts: TopicFacts, root: str) -> tuple[str, ...]:
 def _told_below(facts: TopicFacts, root: str) -> Sequence[str]:
     lines = [
         f"declared  {_declared(facts, root)}",
-        f"owner     {_owner(facts.declaration)}",
+        f"owner     {facts.owner or NONE}",
         f"size      {_size(facts.size)}, {_size(facts.size_of_replicas)} in all replicas",
         f"tiered    {'yes: sizes are of what is on the brokers' if facts.is_tiered else 'no'}",
     ]
@@ -135,10 +134,6 @@ def _declared(facts: TopicFacts, root: str) -> str:
         return NONE if facts.is_declared is None else NOT_DECLARED
     by = facts.declaration.by
     return place(facts.declaration.at, root) + ("" if by == "topic" else f" ({by})")
-
-
-def _owner(declaration: Declaration | None) -> str:
-    return NONE if declaration is None or declaration.owner is None else declaration.owner
 
 
 def _size(count: int | None) -> str:
@@ -185,7 +180,7 @@ def _csv_cells(facts: TopicFacts) -> tuple[Cell, ...]:
         facts.size_of_replicas,
         facts.is_tiered,
         None if facts.readers is None else len(facts.readers),
-        None if by is None else by.owner,
+        facts.owner,
         facts.is_declared,
         None if by is None else by.by,
         None if by is None or by.at is None else str(by.at),

@@ -3,17 +3,19 @@
 Consumer groups are read only where a topic grows or loses records, because the review of such a plan names its readers.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from reconciler.admin.port import ProgressHook
-from reconciler.diff.compare import compare, topic_findings
+from reconciler.diff.compare import compare, topic_findings, undeclared_topics
 from reconciler.diff.log_dirs import log_dir_differences
 from reconciler.diff.rules import topic_rules
+from reconciler.diff.topic_facts import owner_of
 from reconciler.model.change import Changes, DeleteTopic, Difference, class_of
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import Cluster, Topic
 from reconciler.model.desired import Desired
 from reconciler.model.effect import EffectClass
+from reconciler.model.notice import Whose
 from reconciler.model.problem import ClusterUnavailable, MissingRight, Problem, Severity
 from reconciler.model.words import MANY, named_some
 from reconciler.workflow.inputs import Inputs
@@ -26,12 +28,17 @@ _GRAVE = frozenset({EffectClass.DESTROYS, EffectClass.IRREVERSIBLE})
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What differs, each changed field, old -> new, and what could not be looked at."""
+    """What differs, each changed field, old -> new, and what could not be looked at.
+
+    `undeclared`: the topics that no file declares, managed or not. `owners`: who owns each topic that is spoken of.
+    """
 
     cluster_name: str
     changes: Changes
     fields: tuple[Difference, ...]
     warnings: tuple[Problem, ...] = ()
+    undeclared: tuple[Topic, ...] = ()
+    owners: Mapping[str, Whose] = field(default_factory=dict)
 
     @property
     def has_changes(self) -> bool:
@@ -50,7 +57,13 @@ def find_differences(inputs: Inputs, *, progress: ProgressHook | None = None) ->
     observed, unread = with_readers(inputs, desired, observed)
     changes = compare(desired, observed, topic_rules(desired, observed))
     changes = replace(changes, log_dirs=tuple(log_dir_differences(desired, observed)))
-    return Compared(desired.cluster.name, changes, differences(changes, observed), unread)
+    undeclared = undeclared_topics(desired, observed)
+    spoken_of = {*changes.topics, *(topic.name for topic in undeclared)}
+    contacts = {owner.name: owner.contact for owner in desired.owners}
+    owned = {name: owner for name in sorted(spoken_of) if (owner := owner_of(desired, name)) is not None}
+    owners = {name: Whose(owner, contacts.get(owner)) for name, owner in owned.items()}
+    fields = differences(changes, observed)
+    return Compared(desired.cluster.name, changes, fields, unread, undeclared, owners)
 
 
 def with_readers(inputs: Inputs, desired: Desired, observed: Cluster) -> tuple[Cluster, tuple[Problem, ...]]:

@@ -94,6 +94,11 @@ spec:
   #   racks: {spread: strict, only: [a, b, c], leader: [a, b]}    # or replicas: {a: 2, b: 1}, in place of spread
   #   brokers: {only: [1, 2, 3], except: [5]}
   # protect: [delete, grow, move]           # what a plan may never do to this topic
+# ---
+# apiVersion: reconciler/v1
+# kind: Owner                               # a team: whose topics these are, whom to ask, how much they may have
+# metadata: {name: your-team}
+# spec: {contact: "#your-team", topics: ["example*"], limits: {topics: 40, partitions: 600, bytes: 2TiB}}
 """
 SCHEMA_FILES: Mapping[str, str] = {
     "Cluster": "cluster.json",

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from reconciler.admin.port import ProgressHook
-from reconciler.apply.refusals import Refusal, not_asked, said_to
+from reconciler.apply.refusals import Refusal, not_asked, requests_lacking, said_to
 from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.managed import is_ignored, managed_topics
+from reconciler.diff.quotas import with_quotas
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.files.policies import read_policies
 from reconciler.model.budget import Budget, CurveReport, WindowsNeeded
@@ -32,6 +33,7 @@ from reconciler.model.problem import (
     Edit,
     InvalidInput,
     MissingRight,
+    NotOffered,
     PlacementInfeasible,
     Policy,
     Problem,
@@ -217,7 +219,7 @@ class Planner:
             ),
         )
         refuse_unsafe(plan, observed, rules)
-        plan = replace(plan, budgeted=placed.budgeted)
+        plan = replace(with_quotas(plan, desired, observed), budgeted=placed.budgeted)
         return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
 
     def _staged(
@@ -454,27 +456,33 @@ def _of_topics(changes: Changes, names: Collection[str] | None) -> Changes:
 
 
 def _refuse_what_kafka_would(plan: Plan, inputs: Inputs, desired: Desired, observed: Cluster) -> Plan:
-    """Return the plan, with a warning where Kafka could not be asked; raises InvalidInput for what it would refuse."""
-    if not plan.topic_changes:
+    """Return the plan, with a warning where Kafka could not be asked; raises InvalidInput for what it would refuse.
+
+    What brokers do not take at all, as those of some services, is a violation: the plan is shown, and never applied.
+    """
+    if plan.is_empty:
         return plan
-    unasked: Sequence[str]
+    unasked: Sequence[str] = ()
+    lacking: list[str] = []
     try:
-        if inputs.state:
-            unasked = [not_asked(plan.topic_changes, "the state is a snapshot")]
-        else:
+        if not inputs.state:
             with cluster_admin(inputs, desired) as admin:
+                lacking = [*requests_lacking(plan, admin)]
                 said = said_to(plan, plan.topic_changes, admin)
             if said.refused:
                 raise InvalidInput(_problem(one, desired, observed) for one in said.refused)
             unasked = said.unasked
+        elif plan.topic_changes:
+            unasked = [not_asked(plan.topic_changes, "the state is a snapshot")]
     except (ClusterUnavailable, MissingRight) as error:
-        unasked = [not_asked(plan.topic_changes, str(error))]
-    if not unasked:
+        unasked = [not_asked(plan.topic_changes, str(error))] if plan.topic_changes else ()
+    if not unasked and not lacking:
         return plan
     from reconciler.files.plan_file import with_id
 
     told = [Problem(UNASKED, f"{each}; apply asks before its first change", None, Severity.WARNING) for each in unasked]
-    return with_id(replace(plan, warnings=(*plan.warnings, *told)))
+    violations = [Problem(NotOffered.code, each) for each in lacking]
+    return with_id(replace(plan, warnings=(*plan.warnings, *told), violations=(*plan.violations, *violations)))
 
 
 def _problem(refusal: Refusal, desired: Desired, observed: Cluster) -> Problem:

@@ -71,12 +71,14 @@ def topics_seen(
     patterns: Sequence[str] = (),
     *,
     since: str | None = None,
+    loads: str | None = None,
     has_settings: bool = False,
     progress: ProgressHook | None = None,
 ) -> TopicsSeen:
     """Return the topics whose names match one of these shell patterns, or all.
 
-    `since`: a snapshot of the same cluster from before, to tell growth by; InvalidInput where it is not one.
+    `since`: a snapshot of the same cluster from before, to tell growth by; InvalidInput where it is not one. `loads`:
+    what `loads` made of its samples, to tell it by instead.
     `has_settings`: of a live cluster, configs that brokers set for all topics are told too, as kafka-topics does.
     """
     from reconciler.files.snapshot import read_snapshot
@@ -98,6 +100,11 @@ def topics_seen(
     facts = topic_facts(observed, names, desired if unread is None else None, earlier)
     if settings is not None:
         facts = tuple(replace(one, configs=settings.get(one.name, one.configs)) for one in facts)
+    if loads is not None:
+        from reconciler.files.loads import growth_by_loads
+
+        grown = growth_by_loads(loads, desired.cluster.name if desired is not None else str(inputs.cluster))
+        facts = tuple(replace(one, growth=grown.get(one.name)) for one in facts)
     unmatched = (one for one in patterns if not any(fnmatchcase(name, one) for name in names))
     return TopicsSeen(
         desired.cluster.name if desired is not None else None,

@@ -7,9 +7,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from reconciler.diff.owners import owner_problems
 from reconciler.files.inside import inside
 from reconciler.files.line_marks import LineMark, line_marks
-from reconciler.files.load import load_cluster, read_declared
+from reconciler.files.load import by_place, load_cluster, read_declared
 from reconciler.files.policies import read_policies
 from reconciler.model.desired import CLUSTER_FILE, DesiredCluster
 from reconciler.model.problem import InvalidInput, Location, PlacedProblem, Problem
@@ -28,9 +29,9 @@ class Validated:
     topics: int
     found: tuple[tuple[Problem, Location], ...]
 
-    def count(self, cluster: str) -> int:
-        """Return how many problems one of the clusters has."""
-        return sum(at.file.partition("/")[0] == cluster for _, at in self.found)
+    def of(self, cluster: str) -> tuple[Problem, ...]:
+        """Return the problems of one of the clusters."""
+        return tuple(problem for problem, at in self.found if at.file.partition("/")[0] == cluster)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -57,6 +58,8 @@ def validate_files(inputs: Inputs) -> Validated:
             topics += read.topics
             clusters[name] = read.desired.cluster
             problems += [*read.problems, *file_problems(inputs.root, read.desired)]
+            # Of files of which some was left out nobody knows how much they declare.
+            problems += [] if read.problems else sorted(owner_problems(read.desired), key=by_place)
         except InvalidInput as error:
             problems += error.problems
         try:

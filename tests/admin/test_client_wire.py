@@ -15,9 +15,12 @@ from kafka.protocol.admin import (
     AlterReplicaLogDirsResponse,
     CreateTopicsRequest,
     CreateTopicsResponse,
+    DescribeClusterRequest,
     DescribeConfigsResponse,
     DescribeGroupsResponse,
+    DescribeLogDirsRequest,
     DescribeLogDirsResponse,
+    DescribeQuorumRequest,
     ElectLeadersResponse,
     ListGroupsResponse,
     ListPartitionReassignmentsRequest,
@@ -71,6 +74,17 @@ class Connected:
         return told
 
 
+TAKEN = [
+    each.API_KEY
+    for each in (
+        DescribeClusterRequest,
+        DescribeLogDirsRequest,
+        DescribeQuorumRequest,
+        ListPartitionReassignmentsRequest,
+    )
+]
+
+
 @dataclass
 class Brokers:
     """Brokers that answer by a script; `down` refuse connections, `unknown` are not in the library's metadata yet."""
@@ -84,7 +98,7 @@ class Brokers:
     tried: list[int] = field(default_factory=list)
     sent: "list[tuple[int, ApiMessage]]" = field(default_factory=list)
     timeouts: list[int] = field(default_factory=list)
-    versions: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    versions: Mapping[int, tuple[int, int]] = field(default_factory=lambda: dict.fromkeys(TAKEN, (0, 1)))
 
     @property
     def cluster(self) -> "Brokers":

@@ -1,6 +1,7 @@
 """What a plan's user may not do is told before anything is changed: every missing right at once, by name."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 from helpers.plans.small_runs import RATE, cluster, election, move, plan_of, whole_plan
@@ -11,9 +12,9 @@ from reconciler.apply.refusals import plan_needs
 from reconciler.apply.run import run_plan
 from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
-from reconciler.model.problem import MissingRight
+from reconciler.model.problem import MissingRight, NotOffered
 from reconciler.model.stage import ElectStage, ReassignStage
-from reconciler.model.vitals import Rights
+from reconciler.model.vitals import Features, Rights
 
 
 class LimitedAdmin(SimulatedAdmin):
@@ -42,6 +43,34 @@ class LimitedAdmin(SimulatedAdmin):
             groups=every.groups,
             hidden=self._hidden & frozenset(topics),
         )
+
+
+class ServiceAdmin(SimulatedAdmin):
+    """Brokers that leave out some of Kafka's requests."""
+
+    lacking: tuple[str, ...] = ()
+
+    def features(self) -> Features:
+        return replace(super().features(), lacking=self.lacking)
+
+
+@pytest.mark.parametrize("is_dry_run", [False, True])
+def test_what_brokers_do_not_take_is_named_before_the_first_change_and_only_what_the_plan_needs(
+    *, is_dry_run: bool
+) -> None:
+    before = cluster()
+    plan, admin = whole_plan(before), ServiceAdmin(before)
+    admin.lacking = ("AlterPartitionReassignments", "ElectLeaders", "AlterReplicaLogDirs", "DescribeLogDirs")
+    with pytest.raises(NotOffered) as refused:
+        run_plan(plan, admin, MemoryJournal(), is_dry_run=is_dry_run)
+    assert admin.writes == 0
+    assert str(refused.value) == (
+        "nothing has been changed: these brokers do not take AlterPartitionReassignments, so there are no moves of "
+        "replicas: declare replication factors and racks as they are, and balance off; these brokers do not take "
+        "ElectLeaders, so there are no preferred-leader elections: declare balance.leaders off"
+    )
+    admin.lacking = ("AlterReplicaLogDirs", "DescribeLogDirs")
+    run_plan(plan, admin, MemoryJournal(), is_dry_run=is_dry_run)
 
 
 def told(plan: Plan, admin: LimitedAdmin, *, is_dry_run: bool = False) -> str:

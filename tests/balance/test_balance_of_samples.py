@@ -334,6 +334,7 @@ def test_a_gap_is_no_zero(weighed: Weighed) -> None:
     assert (row.out_maximum, row.out_p95, row.out_average, row.out_peak) == (100, 100, 100, 100)
 
 
+@pytest.mark.deep
 def test_the_order_of_rows_does_not_show(spark: "SparkSession", lake: Lake, weighed: Weighed) -> None:
     random = Random(5)
     shuffled = {name: random.sample(samples, len(samples)) for name, samples in lake.samples.items()}

@@ -1,6 +1,7 @@
 """`loads` and `balance` on a Spark Connect server, which runs as a program of its own."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -67,10 +68,23 @@ def test_a_table_of_many_steps_is_settled_there_and_leaves_no_name(server: str) 
     assert (done.stdout, done.returncode) == ("9\n", 0), done.stderr[-3000:]
 
 
+# Nothing answers there, however long it is waited for.
+IN_A_SECOND = """
+import sys
+from reconciler.balance.spark import connect
+from reconciler.cli.main import main
+
+connect._ANSWER_SECONDS = 1
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_a_server_that_does_not_answer_is_told_in_one_sentence_without_what_follows_its_port(lake: Path) -> None:
     url = "sc://127.0.0.1:1/;token=s3cret"
-    told = run_program("loads", "--samples", "even", "--out", "none", "--master", url, cwd=lake)
-    assert told.code == 1
-    assert told.err.startswith("error: no Spark Connect server answers at sc://127.0.0.1:1 within")
-    assert "s3cret" not in told.err
+    command = [sys.executable, "-c", IN_A_SECOND, "loads", "--samples", "even", "--out", "none", "--master", url]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    told = subprocess.run(command, cwd=lake, env=environment, capture_output=True, text=True, timeout=HANG, check=False)
+    assert told.returncode == 1
+    assert told.stderr.startswith("error: no Spark Connect server answers at sc://127.0.0.1:1 within 1 s")
+    assert "s3cret" not in told.stderr
     assert not (lake / "none").exists()

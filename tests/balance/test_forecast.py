@@ -194,7 +194,7 @@ def _back_tested(spark: "SparkSession", folder: "Path", traces: Sequence[Trace],
 @pytest.fixture(scope="module")
 def small(spark: "SparkSession", tmp_path_factory: pytest.TempPathFactory) -> BackTest:
     """Return a trace, disks of one partition each, and the same with five days of samples."""
-    traces = [drawn_trace(1, topics=5, brokers=2)]
+    traces = [drawn_trace(1, topics=3, brokers=2)]
     return _back_tested(spark, tmp_path_factory.mktemp("forecast"), traces, others=True)
 
 

@@ -75,6 +75,23 @@ def whole(spark: "SparkSession", samples: Path, tmp_path_factory: pytest.TempPat
     return place, ledger
 
 
+def test_late_data_after_a_run_that_died_ends_where_one_whole_run_ends(
+    spark: "SparkSession", tmp_path: Path, whole: "tuple[Path, Ledger]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, place = tmp_path / "in", tmp_path / "lake"
+    for day in range(DAYS):
+        write_day(folder, day)
+    with monkeypatch.context() as planted:
+        _die(planted, "make_gold", 0)
+        with pytest.raises(Died):
+            bring(spark, place, folder)
+    write_file(folder, "late.parquet", late(LATE_DAY))
+    _, report = bring(spark, place, folder)
+    assert report.taken == 1
+    assert contents(place) == contents(whole[0])
+
+
+@pytest.mark.deep
 def test_runs_that_die_late_data_and_a_file_that_changes_end_where_one_whole_run_ends(
     spark: "SparkSession", tmp_path: Path, whole: "tuple[Path, Ledger]", monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,6 +78,7 @@ def test_every_figure_and_every_count_equals_the_oracles(lake: list[Row], minute
     assert json.loads((out / "_report.json").read_text()) == json.loads(document(report))
 
 
+@pytest.mark.deep
 def test_and_they_do_in_wider_buckets(spark: "SparkSession", tmp_path: Path) -> None:
     rows = drawn_rows(2)
     report = _run(spark, tmp_path / "out", write_by_age(tmp_path / "in", rows), bucket=90)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 import pytest
+from helpers.program.call import Program
 from helpers.program.command_line import reconciler as run
 from helpers.program.written_commands import verbs
 from jsonschema import Draft7Validator
@@ -29,7 +30,7 @@ CASES: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("snapshot", ("snapshot",), 0),
     ("diff", ("diff",), 0),
     ("plan", ("plan",), 0),
-    ("plan", ("plan", "--what-if", "drain=5"), 3),
+    ("plan", ("plan", "--what-if", "add=9@c"), 0),
     ("plan", ("show", "plan.json"), 0),
     ("explanation", ("show", "plan.json", "--explain", "clicks-3"), 0),
     ("explanation", ("show", "plan.json", "--explain", "sessions-0"), 0),
@@ -52,6 +53,7 @@ CASES: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("topics-key", ("topics", "key", "clicks", "k"), 0),
     ("topics-key", ("topics", "key", "clicks", "k", "--partitions", "18"), 0),
     ("topics-key", ("topics", "key", "no", "k"), 1),
+    ("schemas", ("schemas", "--out", "schemas"), 0),
     ("doctor", ("doctor",), 0),
     ("collect", ("collect", "--out", "samples"), 0),
     ("run", ("cancel", "plan.json"), 0),
@@ -63,6 +65,7 @@ CASES: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("rollback", ("cancel", "--rollback", "plan.json", "--yes"), 0),
 )
 """Schema, command and exit code, in the order in which they are run on one folder."""
+REFUSED = Path(__file__).parents[1] / "scenarios" / "lost_rack"
 GROUPS = {"groups", "topics"}
 """What has verbs of its own."""
 ELSEWHERE = {
@@ -112,14 +115,28 @@ def test_what_is_told_of_several_clusters_is_what_its_schema_says(schema: str, v
 
 
 @pytest.mark.long
-def test_what_is_printed_is_what_its_schema_says(folder: Path) -> None:
+def test_what_is_printed_is_what_its_schema_says(
+    folder: Path, reconciler: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
     for name, arguments, code in CASES:
-        ended = run(*arguments, *DEMO, "-o", "json", cwd=folder, expect=code)
+        ended = reconciler(*arguments, *DEMO, "-o", "json")
+        assert ended.code == code, (arguments, ended)
         if ended.out:
             check(name, ended.out)
         if ended.err.startswith("{"):
             check("error", ended.err)
         assert ended.out or ended.err.startswith("{")
+
+
+def test_a_supposed_plan_that_is_refused_with_what_would_make_it_fit_is_what_its_schema_says(tmp_path: Path) -> None:
+    shutil.copytree(REFUSED / "desired-state", tmp_path / "desired-state")
+    file = tmp_path / "desired-state" / "shop" / "cluster.yaml"
+    file.write_text(file.read_text("utf-8").replace("movedBytes: 30GiB", "movedBytes: 1GiB"), "utf-8")
+    asked = ("--what-if", "drain=5", "--state", str(REFUSED / "snapshot.json"))
+    ended = run("plan", *asked, "-o", "json", cwd=tmp_path, expect=3)
+    check("plan", ended.out)
+    assert json.loads(ended.out)["remedies"]
 
 
 @pytest.mark.long

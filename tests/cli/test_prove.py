@@ -98,8 +98,8 @@ def test_a_plan_of_some_topics_is_proved_among_those(planned: Program) -> None:
 
 
 def test_a_plan_of_a_supposed_state_is_proved_for_that(planned: Program) -> None:
-    planned("plan", "--what-if", "drain=3", "--out", "drained.json")
-    ended = planned("show", "drained.json", "--prove")
+    planned("plan", "--what-if", "add=9@c", "--out", "supposed.json")
+    ended = planned("show", "supposed.json", "--prove")
     assert ended.code == 0, ended.out + ended.err
     assert ended.out.startswith("Proved: no plan copies fewer than ")
 

@@ -103,6 +103,38 @@ def test_growth_is_told_since_an_earlier_snapshot(reconciler: Program, state: st
     assert (other.code, other.out, "it is of cluster c2" in other.err, "(KR205)" in other.err) == (1, "", True, True)
 
 
+def test_growth_is_told_by_loads(reconciler: Program) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    declare()
+    Path("loads").mkdir()
+    rows = [
+        {"cluster": cluster, "topic": topic, "partition": number, "growth_bytes_per_day": growth,
+         "messages_in_avg": rate, "messages_in_max": rate and 2 * rate}
+        for cluster, topic, number, growth, rate in (
+            ("prod", "orders", 0, 512.4, 0.5), ("prod", "orders", 1, 0.2, 0.0), ("prod", "clicks", 0, None, 0.0),
+            ("other", "orders", 0, 1e9, 7.0),
+        )
+    ]  # fmt: skip
+    parquet.write_table(pa.Table.from_pylist(rows), "loads/part-0.parquet")
+    told = [{"cluster": "prod", "firstBucket": "2026-11-01T00:00:00Z"}]
+    Path("loads/_report.json").write_text(json.dumps({"clusters": told}))
+    ended = reconciler("topics", "list", "--loads", "loads", "-o", "json")
+    found = {one["topic"]: one["growth"] for one in json.loads(ended.out)["clusters"][0]["topics"]}
+    since = "2026-11-01T00:00:00Z"
+    assert found == {
+        "clicks": {"since": since, "bytesPerDay": None, "recordsPerDay": 0, "idle": True},
+        "orders": {"since": since, "bytesPerDay": 513, "recordsPerDay": 43_200, "idle": False},
+    }
+    described = reconciler("topics", "describe", "--loads", "loads", "orders")
+    assert f"  growth    +513 B and 43,200 records a day since {since}\n" in described.out
+    both = reconciler("topics", "list", "--loads", "loads", "--since", "x.json")
+    assert (both.code, "give one of them" in both.err) == (64, True)
+    none = reconciler("topics", "list", "--loads", "nowhere")
+    assert (none.code, "(KR150)" in none.err) == (1, True)
+
+
 def test_what_kafkas_own_tool_prints_comes_first_line_by_line(reconciler: Program) -> None:
     ended = reconciler("topics", "describe", "--state", str(DESCRIBED / "snapshot.json"), "[!_]*")
     assert ended.code == 0

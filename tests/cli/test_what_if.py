@@ -26,11 +26,10 @@ def shop(reconciler: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     return reconciler
 
 
-def test_a_drain_is_planned_as_if_it_were_declared(demo: Program) -> None:
-    supposed = json.loads(demo("plan", "--what-if", "drain=5", "-o", "json").out)
-    file = Path("desired-state/demo/cluster.yaml")
-    file.write_text(file.read_text("utf-8").replace("spec:\n", "spec:\n  brokers: [{id: 5, state: draining}]\n", 1))
-    declared = json.loads(demo("plan", "-o", "json").out)
+def test_a_drain_is_planned_as_if_it_were_declared(shop: Program) -> None:
+    supposed = json.loads(shop("plan", "--what-if", "drain=5", "-o", "json").out)
+    _edit("  balance:", "  brokers: [{id: 5, state: draining}]\n  balance:")
+    declared = json.loads(shop("plan", "-o", "json").out)
     assert supposed["summary"] == declared["summary"]
     assert [move["to"] for stage in supposed["stages"] for move in stage.get("moves", ())] == [
         move["to"] for stage in declared["stages"] for move in stage.get("moves", ())
@@ -49,12 +48,13 @@ def test_text_begins_with_what_is_supposed_assumed_and_at_once_so(demo: Program)
     assert "replicas per broker 0-239 -> 164-246" in ended.out
 
 
-def test_markdown_has_a_marker_of_its_own(demo: Program) -> None:
-    ended = demo("plan", "--what-if", "drain=5", "-o", "markdown")
-    assert ended.out.startswith("<!-- reconciler what-if demo -->\n")
+def test_markdown_has_a_marker_of_its_own(shop: Program) -> None:
+    _edit("movedBytes: 30GiB", "movedBytes: 1GiB")
+    ended = shop("plan", "--what-if", "drain=5", "-o", "markdown")
+    assert ended.out.startswith("<!-- reconciler what-if shop -->\n")
     assert "**What if** `drain=5`? Never applied." in ended.out
     assert "so `apply` refuses it." in ended.out
-    assert "It would fit if:\n- one more broker joins in rack b\n" in ended.out
+    assert "It would fit if:\n- limits.movedBytes is 12GiB · " in ended.out
 
 
 def test_it_is_saved_and_shown_but_never_applied(demo: Program) -> None:

@@ -23,7 +23,7 @@ SHOWN_BY = {
     "elections of a stage are not held": "moves nothing",
     "an answered move is submitted again while it does not show": "moves stale",
     "dead brokers are taken for living ones": "moves death",
-    "a foreign reassignment is overwritten": "moves others",
+    "a foreign reassignment is overwritten": "factors others",
     "an operator's `*` is appended to": "moves others",
     "moves in flight are left when a run stops": "moves nothing",
     "the order is not restored after a cancel": "factors nothing",

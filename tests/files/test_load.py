@@ -322,7 +322,7 @@ DOCUMENTS = [
     (
         "apiVersion: v1\nkind: ConfigMap\n",
         "2:7",
-        'kind is "ConfigMap"; it must be one of Cluster, Mirror, Topic, TopicClass',
+        'kind is "ConfigMap"; it must be one of Cluster, Mirror, Owner, Topic, TopicClass',
     ),
     ("apiVersion: v2\nkind: Topic\nmetadata: {name: a}\nspec: {}\n", "1:13", "apiVersion is"),
     (HEAD + "kind: topic\nmetadata: {name: a}\nspec: {}\n", "2:7", "did you mean 'Topic'?"),

@@ -21,6 +21,7 @@ DOCUMENTS: Mapping[str, dict[str, Any]] = {
     "Topic": {"metadata": {"name": "orders"}, "spec": {}},
     "TopicClass": {"metadata": {"name": "standard"}, "spec": {}},
     "Mirror": {"metadata": {"name": "mine"}, "spec": {"source": "us", "topics": ["clicks"]}},
+    "Owner": {"metadata": {"name": "team-a"}, "spec": {}},
 }
 # What stands beside a document so that it can be meant, and what an item of a list must have.
 BESIDE: Mapping[str, list[str]] = {
@@ -28,6 +29,7 @@ BESIDE: Mapping[str, list[str]] = {
     "Topic": ["Cluster", "TopicClass"],
     "TopicClass": ["Cluster"],
     "Mirror": ["Cluster", "TopicClass"],
+    "Owner": ["Cluster"],
 }
 NEEDED: Mapping[str, dict[str, Any]] = {
     "brokers": {"id": 1},
@@ -37,7 +39,7 @@ NEEDED: Mapping[str, dict[str, Any]] = {
 # The name and the kind make a document another one; a simulation excludes the client; a class's labels are for people;
 # the only class that there is need not be named.
 ELSEWHERE = {"apiVersion", "kind", "metadata.name", "metadata.names", "spec.simulation"}
-FOR_PEOPLE = {"TopicClass.metadata.labels", "Mirror.spec.class"}
+FOR_PEOPLE = {"TopicClass.metadata.labels", "Owner.metadata.labels", "Mirror.spec.class"}
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,8 @@ def test_a_mapping_with_keys_of_its_own_takes_no_others_but_where_users_name_the
     assert open_ones == {
         *(f"{kind}.metadata.labels" for kind in SCHEMA_FILES),
         "Cluster.spec.client",
+        "Owner.spec.config",
+        "Owner.spec.labels",
         "Topic.spec.config",
         "TopicClass.spec.config",
         "Topic.spec.placement.racks.replicas",

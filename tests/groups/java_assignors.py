@@ -17,8 +17,8 @@ from helpers.waiting import HANG
 
 VERSION = "4.1.1"
 PROGRAM = Path(__file__).parent / "java" / "Assignors.java"
-GROUPS, ALL_GROUPS = 88, 600
-"""How many random groups are tried in each run, eight of each class, and in all."""
+GROUPS, ALL_GROUPS = 44, 600
+"""How many random groups are tried in each run, four of each class, and in all."""
 ASSIGNORS = ("cooperative-sticky", "range", "roundrobin", "server-range", "server-uniform", "sticky")
 
 AssignmentForm = Mapping[str, Mapping[str, list[int]]]

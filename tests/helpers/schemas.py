@@ -21,12 +21,14 @@ from reconciler.model.codec import Schema, schema_of
 from reconciler.model.diagnosis import DiagnosesReport, Diagnosis
 from reconciler.model.explanation import Explanation
 from reconciler.model.imported import ImportReport
+from reconciler.model.notice import Notice
 from reconciler.model.plan import Plan, PlansReport, Verdict
 from reconciler.model.problem import Reported, ReportedError
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult
 from reconciler.model.status import Status, StatusesReport
 from reconciler.model.topic_report import KeyReport, TopicDescriptions, TopicList
 from reconciler.workflow.init import Written
+from reconciler.workflow.schemas import WrittenSchemas
 
 FOLDER = Path(__file__).resolve().parents[2] / "schemas"
 
@@ -59,6 +61,7 @@ FORMATS = {
     "diff": Format(DiffReport, "Diff", "What `reconciler diff -o json` prints"),
     "against": Format(Comparison, "Against", "What `reconciler diff --against -o json` prints"),
     "diffs": Format(DiffsReport, "Diffs", "What `reconciler diff --cluster A,B -o json` prints"),
+    "notice": Format(Notice, "Notice", "What `reconciler diff --notify` sends"),
     "validate": Format(Reported, "Validate", "What `reconciler validate -o json` prints"),
     "error": Format(ReportedError, "Error", "What a verb with `-o json` prints to stderr when it fails"),
     "init": Format(Written, "Init", "What `reconciler init -o json` prints"),
@@ -87,6 +90,7 @@ FORMATS = {
     "topics-describe": Format(TopicDescriptions, "TopicsDescribe", "What `reconciler topics describe -o json` prints"),
     "topics-key": Format(KeyReport, "TopicsKey", "What `reconciler topics key -o json` prints"),
     "import": Format(ImportReport, "Import", "What `reconciler import -o json` prints"),
+    "schemas": Format(WrittenSchemas, "Schemas", "What `reconciler schemas -o json` prints"),
     "throttle": Format(AskedThrottle, "Throttle", "What `reconciler throttle -o json` prints"),
 }
 """By file. The others are written by hand: people write what they describe, or no type is there yet."""

@@ -101,6 +101,7 @@ spec:
         return {len(state.replicas) for state in self.observer.partitions(ORDERS)}
 
 
+@pytest.mark.deep
 def test_adopt_change_review_and_apply_in_time_boxes(
     installed: Installed, tmp_path: Path, new_kafka: Callable[..., KafkaCluster]
 ) -> None:

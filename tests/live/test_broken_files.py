@@ -22,6 +22,7 @@ BROKEN = {
 STOPPED = 5
 
 
+@pytest.mark.deep
 def test_a_run_is_looked_at_and_cancelled_whatever_is_wrong_in_the_files(tmp_path: Path, steady: KafkaCluster) -> None:
     folder = LiveFolder(tmp_path, steady, moves=MOVES)
     folder.create({TOPIC: BEFORE}, size=SIZE)

@@ -97,6 +97,7 @@ def elsewhere(folder: LiveFolder, plan: str) -> Path:
     return place
 
 
+@pytest.mark.deep
 def test_a_disk_is_emptied_by_runs_that_die_and_go_on_elsewhere_and_no_record_is_lost(
     folder: LiveFolder, tally: Tally
 ) -> None:

@@ -288,7 +288,7 @@ def put(folder: LiveFolder, topics: Mapping[str, Assignment]) -> None:
     folder.observer.catch_up(topics)
 
 
-@parts("kills", 4, deep=110)
+@parts("kills", 2, deep=110)
 def test_an_empty_machine_cleans_up_after_a_run_that_was_killed(folder: LiveFolder, figures: Tell, kills: int) -> None:
     with Warm() as warm:
         bare = Bare(folder, warm, planned(folder, warm), random.Random(kills), {QUICK: 150, SLOW: 150})

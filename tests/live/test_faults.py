@@ -1,7 +1,6 @@
 """Brokers die, freeze and restart while replicas move: nothing acknowledged is lost, and all ends as planned."""
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -10,15 +9,13 @@ from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import active_controller
 from helpers.brokers.run import MB, PLAN, SLOW, LiveRun, replaced
 from helpers.brokers.sent_requests import requests_of
-from helpers.depth import parts
 from helpers.figures import Tell
 from live.faults import Tally, finish, stop_and_go_on
 
 pytestmark = pytest.mark.brokers
 
 DESTINATION, OTHERS = 6, (4, 1, 5, 2, 3)
-OF_EACH_KIND = (2, DESTINATION)
-"""A controller from which partitions are copied, and the broker to which they are."""
+FROZEN_SECONDS = 16
 
 
 @pytest.fixture
@@ -26,6 +23,7 @@ def brokers(mended: KafkaCluster) -> KafkaCluster:
     return mended
 
 
+@pytest.mark.deep
 def test_a_run_that_meets_no_fault_is_one_request(tmp_path: Path, brokers: KafkaCluster, tally: Tally) -> None:
     run = LiveRun(tmp_path, brokers, "timing", *replaced(OTHERS, DESTINATION), partition_bytes=3 * MB)
     with run.delivery() as delivery:
@@ -118,9 +116,9 @@ def test_moves_outlive_the_active_controller(tmp_path: Path, brokers: KafkaClust
     tally.passed("controller killed", run, delivery)
 
 
-@parts("seconds", 2, deep=16)
+@pytest.mark.deep
 def test_a_destination_that_is_frozen_for_a_while_gets_its_replicas(
-    tmp_path: Path, brokers: KafkaCluster, tally: Tally, seconds: int
+    tmp_path: Path, brokers: KafkaCluster, tally: Tally
 ) -> None:
     run = LiveRun(tmp_path, brokers, "frozen", *replaced(OTHERS, DESTINATION), throttle="900kB/s")
     with run.delivery() as delivery:
@@ -130,27 +128,21 @@ def test_a_destination_that_is_frozen_for_a_while_gets_its_replicas(
         try:
             brokers.wait_until_gone(DESTINATION)
             run.assert_in_flight()
-            time.sleep(seconds)  # more, after those in which it was missed
+            time.sleep(FROZEN_SECONDS)  # more, after those in which it was missed
         finally:
             brokers.resume(DESTINATION)
         brokers.wait_until_alive((DESTINATION,))
         finish(run, applying)
     run.checker.finished(tmp_path, PLAN, delivery)
-    tally.passed(f"destination frozen {4 + seconds} s", run, delivery)
+    tally.passed(f"destination frozen {4 + FROZEN_SECONDS} s", run, delivery)
 
 
-@parts("restarted", OF_EACH_KIND, deep=(1, 2, 3, 4, 5, 6))
+@pytest.mark.deep
 def test_a_run_outlives_the_restart_of_one_broker_after_another(
-    tmp_path: Path, brokers: KafkaCluster, tally: Tally, figures: Tell, restarted: Sequence[int]
+    tmp_path: Path, brokers: KafkaCluster, tally: Tally, figures: Tell
 ) -> None:
-    run = LiveRun(
-        tmp_path,
-        brokers,
-        "rolling",
-        *replaced(OTHERS, DESTINATION),
-        throttle="300kB/s" if len(restarted) < len(brokers.alive) else "180kB/s",
-    )
-    during = 0
+    run = LiveRun(tmp_path, brokers, "rolling", *replaced(OTHERS, DESTINATION), throttle="180kB/s")
+    during, restarted = 0, sorted(brokers.alive)
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)

@@ -67,7 +67,7 @@ spec: {{config: {{retention.ms: {milliseconds}}}}}
 """
 
 
-@parts("races", 4, deep=20)
+@parts("races", 2, deep=20)
 def test_of_two_applies_at_once_one_runs_and_the_other_names_it(
     tmp_path: Path, cluster: KafkaCluster, figures: Tell, races: int
 ) -> None:
@@ -163,6 +163,7 @@ def test_a_cancel_stops_the_apply_that_is_on(tmp_path: Path, cluster: KafkaClust
     assert admin.lock_holder() is None
 
 
+@pytest.mark.deep
 def test_a_run_goes_on_when_the_coordinator_of_its_lock_dies(
     tmp_path: Path, cluster: KafkaCluster, admin: KafkaAdmin
 ) -> None:

@@ -80,6 +80,7 @@ def test_a_partition_that_somebody_else_reassigns_is_left_alone_and_named(folder
     tally.accepted("somebody else reassigns", checker, delivery)
 
 
+@pytest.mark.deep
 def test_a_topic_deleted_while_it_moves_is_named_and_the_rest_ends(folder: LiveFolder, tally: Tally) -> None:
     checker = Checker(folder.kafka, STAYS)
     with Delivery(folder.kafka.bootstrap, STAYS, len(BEFORE[STAYS])) as delivery:
@@ -90,6 +91,7 @@ def test_a_topic_deleted_while_it_moves_is_named_and_the_rest_ends(folder: LiveF
     folder.run("apply", "plan.json", "--yes", expect=STALE)
 
 
+@pytest.mark.deep
 def test_a_topic_made_again_while_it_moves_is_another_one_and_not_touched(folder: LiveFolder, tally: Tally) -> None:
     checker = Checker(folder.kafka, *TOPICS)
 

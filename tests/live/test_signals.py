@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.run import MB, PLAN, LiveRun
+from helpers.depth import parts
 from live.faults import Tally
 
 pytestmark = pytest.mark.brokers
@@ -15,29 +16,32 @@ AFTER = {0: (6, 2, 3), 1: (2, 3, 6), 2: (3, 1, 5), 3: (4, 5, 6)}
 DESTINATION = 6
 SLOW, SLOWEST = "300kB/s", "100kB/s"
 DONE, INTERRUPTED, TERMINATED = 0, 130, 143
+CODES = {signal.SIGTERM: TERMINATED, signal.SIGINT: INTERRUPTED, signal.SIGHUP: TERMINATED}
 
 
 def names(run: LiveRun) -> set[str]:
     return {f"{run.topic}-{number}" for number in run.before}
 
 
+@parts("numbers", list(CODES)[:1], deep=list(CODES))
 def test_a_signal_takes_the_moves_back_and_the_throttles_off(
-    tmp_path: Path, mended: KafkaCluster, tally: Tally
+    tmp_path: Path, mended: KafkaCluster, tally: Tally, numbers: list[signal.Signals]
 ) -> None:
     run = LiveRun(tmp_path, mended, "signalled", BEFORE, AFTER, partition_bytes=2 * MB, throttle=SLOWEST)
     with run.delivery() as delivery:
-        for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGINT, INTERRUPTED), (signal.SIGHUP, TERMINATED)):
+        for number in numbers:
             applying = run.start()
             run.wait_in_flight(DESTINATION)
             run.assert_in_flight()
             applying.process.send_signal(number)
-            applying.ended(code)
+            applying.ended(CODES[number])
             assert f"{number.name}: ending in order" in applying.told
             assert "run apply again to go on" in applying.told
             run.checker.stopped(tmp_path, PLAN, delivery, back=names(run))
             tally.passed(number.name, run, delivery)
 
 
+@pytest.mark.deep
 def test_a_run_whose_output_nobody_reads_any_more_ends_in_order(
     tmp_path: Path, mended: KafkaCluster, tally: Tally
 ) -> None:
@@ -53,6 +57,7 @@ def test_a_run_whose_output_nobody_reads_any_more_ends_in_order(
         tally.passed("closed output", run, delivery)
 
 
+@pytest.mark.deep
 def test_a_second_signal_ends_the_wait_and_what_is_left_is_named_and_paid_later(
     tmp_path: Path, mended: KafkaCluster, tally: Tally
 ) -> None:

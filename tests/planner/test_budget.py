@@ -87,7 +87,7 @@ def _copied(placed: Placed) -> int:
     return sum(move.bytes for move in placed.moves)
 
 
-@parts("count", 50, deep=400)
+@parts("count", 12, deep=400)
 def test_at_every_tenth_of_the_bytes_no_placement_within_the_budget_is_more_even_and_none_as_even_copies_less(
     count: int,
 ) -> None:
@@ -105,7 +105,7 @@ def test_at_every_tenth_of_the_bytes_no_placement_within_the_budget_is_more_even
     assert tried > 10 * count
 
 
-@parts("count", 40, deep=300)
+@parts("count", 14, deep=300)
 def test_each_plan_within_a_budget_is_proved_and_a_better_balance_than_it_has_is_not(count: int) -> None:
     tight, refused = 0, 0
     for case, desired, observed, _ in _cases(count):
@@ -180,7 +180,7 @@ def _squares(
     return of_brokers, sum(count * count for count in by_topic.values()), copied
 
 
-@parts("seeds", range(12), deep=range(80))
+@parts("seeds", range(4), deep=range(80))
 def test_topics_come_after_brokers_and_both_are_as_even_as_the_budget_allows(seeds: range) -> None:
     for seed in seeds:
         desired, observed = _topic_case(seed)
@@ -274,8 +274,9 @@ def test_the_curve_gets_better_with_each_byte_and_its_points_are_what_a_budget_o
         assert _copied(placed) == point.bytes
 
 
-def test_the_curve_of_a_small_cluster_lies_on_what_enumeration_finds() -> None:
-    for case, desired, observed, problem in _cases(20):
+@parts("count", 6, deep=20)
+def test_the_curve_of_a_small_cluster_lies_on_what_enumeration_finds(count: int) -> None:
+    for case, desired, observed, problem in _cases(count):
         target, known = desired.cluster.balance.replicas, least_bytes(problem)
         for point in _curve(desired, observed).points:
             best = best_within(problem, target, known, point.bytes)

@@ -29,7 +29,7 @@ Case = tuple[Desired, Cluster, Problem]
 
 seeds = st.integers(0, 10**9)
 sizes = st.sampled_from([TINY, SMALL, SMALL])
-PART, WHOLE = 25, 120
+PART, WHOLE = 15, 120
 
 
 @st.composite

@@ -39,6 +39,8 @@ ASSIGNORS = {
     "server-uniform": ("uniform", CONSUMER),
     "server-range": ("range", CONSUMER),
 }
+# One of the clients, and one of the brokers; the others with the deep tests.
+OFTEN = ("range", "server-uniform")
 # Which of equal partitions goes to whom is up to each client library; balance and moves are not.
 IS_FREE = {"cooperative-sticky", "sticky"}
 
@@ -68,9 +70,14 @@ def topics(kafka: KafkaCluster, admin: KafkaAdmin) -> Iterator[list[str]]:
 
 
 @pytest.fixture(scope="module")
-def joined(kafka: KafkaCluster, topics: list[str]) -> Iterator[dict[str, Consumers]]:
-    """One group for each assignor, four consumers each: all of them join at once, which takes as long as one."""
-    names = [name for name, (_, protocol) in ASSIGNORS.items() if protocol == CLASSIC or is_kafka_4(kafka)]
+def joined(request: pytest.FixtureRequest, kafka: KafkaCluster, topics: list[str]) -> Iterator[dict[str, Consumers]]:
+    """One group for each assignor to be tried, four consumers each: all join at once, which takes as long as one."""
+    asked = [item.callspec.params.get("assignor") for item in request.session.items if hasattr(item, "callspec")]
+    names = [
+        name
+        for name, (_, protocol) in ASSIGNORS.items()
+        if name in asked and (protocol == CLASSIC or is_kafka_4(kafka))
+    ]
     with ExitStack() as groups:
         found = {
             name: groups.enter_context(Consumers(kafka.bootstrap, f"groups-{name}-{RUN}", topics, *ASSIGNORS[name]))
@@ -162,7 +169,9 @@ def at_rest(consumers: Consumers, shell: Shell) -> Owned:
     return owned
 
 
-@pytest.mark.parametrize("assignor", ASSIGNORS)
+@pytest.mark.parametrize(
+    "assignor", [*OFTEN, *(pytest.param(name, marks=pytest.mark.deep) for name in ASSIGNORS if name not in OFTEN)]
+)
 def test_what_is_described_is_owned_and_what_is_predicted_happens(
     joined: dict[str, Consumers], shell: Shell, assignor: str
 ) -> None:
@@ -185,7 +194,7 @@ def test_what_is_described_is_owned_and_what_is_predicted_happens(
         assert keys(before[name]) <= keys(after[name])
 
 
-@pytest.mark.parametrize("protocol", [CLASSIC, CONSUMER])
+@pytest.mark.parametrize("protocol", [CLASSIC, pytest.param(CONSUMER, marks=pytest.mark.deep)])
 def test_offsets_are_reset_only_without_members_and_every_client_sees_them(
     kafka: KafkaCluster, topics: list[str], shell: Shell, protocol: str
 ) -> None:

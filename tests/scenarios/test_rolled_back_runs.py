@@ -84,6 +84,7 @@ def kill_in_its_last_stage(folder: Path, kafka: KafkaCluster) -> None:
     assert running.returncode == -signal.SIGKILL
 
 
+@pytest.mark.deep
 def test_two_stages_that_ended_and_one_that_was_killed_go_back_as_a_plan_shown_first(
     tmp_path: Path, kafka: KafkaCluster
 ) -> None:

@@ -28,7 +28,8 @@ UNSYNCED, UNREAD = "record written, not synced", "request sent, answer not read"
 POINTS = (*CRASH_POINTS, UNSYNCED, UNREAD)
 """The executor's own boundaries, and two that lie inside the journal and inside the client."""
 
-EIGHTH = 8
+PART = 18
+"""Of so many boundaries one is tried in each run: more apart, some points would be tried of no plan."""
 MOST_STAGES = 6
 POLLS = 2
 """At how many polls in a row a run is killed; the others are no different."""
@@ -111,8 +112,8 @@ def _is_handy(case: Case) -> bool:
 
 
 def crashed_somewhere(seed: int) -> Crashes:
-    """Do the same at every eighth boundary, another eighth for each plan."""
-    return crashed_everywhere(seed, every=EIGHTH, first=seed % EIGHTH)
+    """Do the same at one of so many boundaries, at others for each plan."""
+    return crashed_everywhere(seed, every=PART, first=seed % PART)
 
 
 def crashed_everywhere(seed: int, every: int = 1, first: int = 0) -> Crashes:

@@ -13,7 +13,7 @@ from reconciler.apply.crash import CRASH_POINTS
 
 PLANS = 20
 LEAST_RUNS = 1000
-LEAST_RUNS_OF_PART = 150
+LEAST_RUNS_OF_PART = 110
 
 
 def _somewhere(plans: Sequence[int]) -> Iterable[Crashes]:

@@ -20,7 +20,7 @@ from simulation.world import READ_FATES, WRITE_FATES
 pytestmark = [pytest.mark.long, pytest.mark.simulation]
 
 CORPUS = Path(__file__).with_name("corpus.txt")
-PART = sorted({*corpus_seeds(CORPUS), *range(150)})
+PART = sorted({*corpus_seeds(CORPUS), *range(100)})
 WHOLE = sorted({*corpus_seeds(CORPUS), *range(1000)})
 SHARED_OUT = 300
 """From so many seeds on, other processes are worth their start."""

@@ -17,7 +17,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.stages import Staging, stage_moves
 
 WHOLE = range(300)
-PART = WHOLE[::5]
+PART = WHOLE[::10]
 # How large log dirs are, in tenths of what lies in them.
 WIDE, TIGHT = range(20, 61, 10), range(11, 21)
 UNFIT = (BrokerState.DRAINING, BrokerState.MAINTENANCE)

@@ -14,7 +14,7 @@ from reconciler.admin.client.offsets import end_offsets, log_offsets
 from reconciler.admin.client.wire import Wire, by_topic
 from reconciler.admin.port import EARLIEST, DiskUse
 from reconciler.model.cluster import Broker, FutureReplica, LogDir, Topic, leaders_of
-from reconciler.model.problem import MissingRight
+from reconciler.model.problem import MissingRight, NotOffered
 from reconciler.model.sample import ClusterSample, ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, LogDirState
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from kafka.protocol.admin import DescribeLogDirsResponse
 
     Answers = Mapping[int, DescribeLogDirsResponse]
+
+
+NOT_TOLD = "these brokers do not take DescribeLogDirs"
 
 
 def disks(
@@ -52,8 +55,11 @@ def disks(
 def disk_report(wire: Wire, broker_ids: Collection[int]) -> DiskReport:
     """Return every log dir of these brokers and what it holds; a broker that does not answer is `silent`.
 
-    Raises MissingRight without Describe on the cluster: Kafka then answers as if there were no log dirs.
+    Raises MissingRight without Describe on the cluster: Kafka then answers as if there were no log dirs. NotOffered
+    where brokers do not take the question.
     """
+    if not wire.is_supported(DescribeLogDirsRequest, 0):
+        raise NotOffered(NOT_TOLD)
     answers = _asked(wire, broker_ids)
     _check_right(answers)
     return DiskReport(
@@ -75,8 +81,9 @@ def sample(wire: Wire) -> ClusterSample:
     leaders = leaders_of(topics.values())
     offsets = end_offsets(wire, leaders)
     starts = log_offsets(wire, {key: leaders[key] for key in offsets}, EARLIEST)
+    is_told = wire.is_supported(DescribeLogDirsRequest, 0)
     untold = [
-        *_silent(brokers, topics, answers),
+        *(_silent(brokers, topics, answers) if is_told else [f"sizes are unknown: {NOT_TOLD}"]),
         *_refused(answers),
         *_hidden(wire, topics, [replica.topic_partition for replica in replicas]),
         *_offsets_missing(leaders.keys() - offsets.keys()),
@@ -96,6 +103,8 @@ def _asked(
 ) -> "Answers":
     form = DescribeLogDirsRequest.DescribableLogDirTopic
     asked = None
+    if not wire.is_supported(DescribeLogDirsRequest, 0):
+        return {}
     if topic_partitions is not None:
         asked = [form(topic=topic, partitions=numbers) for topic, numbers in by_topic(topic_partitions).items()]
     # The library's own describe_log_dirs asks one broker after the other, and fails for all where one is silent.

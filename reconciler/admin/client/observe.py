@@ -65,6 +65,8 @@ Tick = Callable[[int, int], None]
 
 def cluster_id_and_brokers(wire: Wire) -> tuple[str, dict[int, Broker]]:
     """Return the cluster's id and every registered broker; before Kafka 4.0 fenced ones are not listed."""
+    if not wire.is_supported(DescribeClusterRequest, 0):
+        return _cluster_of_metadata(wire.read(metadata_question(())))
     response = wire.read(lambda: DescribeClusterRequest(include_fenced_brokers=True))
     if response.error_code != NONE:
         raise _refused(response.error_code, response.error_message, "the cluster cannot be described")
@@ -81,6 +83,12 @@ def cluster_id_and_brokers(wire: Wire) -> tuple[str, dict[int, Broker]]:
     return str(response.cluster_id), {broker.id: broker for broker in sorted(found, key=lambda broker: broker.id)}
 
 
+def _cluster_of_metadata(told: "MetadataResponse") -> tuple[str, dict[int, Broker]]:
+    """Return what clients learn of the cluster, the brokers that live: Redpanda tells no more."""
+    found = (Broker(id=one.node_id, rack=one.rack, host=one.host, port=one.port) for one in told.brokers)
+    return str(told.cluster_id), {broker.id: broker for broker in sorted(found, key=lambda broker: broker.id)}
+
+
 def controller_id(wire: Wire) -> int | None:
     """Return the active controller: the metadata quorum's leader. What DescribeCluster calls so is any live broker."""
     told = metadata_quorum(wire)
@@ -88,7 +96,9 @@ def controller_id(wire: Wire) -> int | None:
 
 
 def metadata_quorum(wire: Wire) -> "DescribeQuorumResponse.TopicData.PartitionData | None":
-    """Return what the metadata quorum's leader tells of it; None while there is no leader."""
+    """Return what the metadata quorum's leader tells of it; None while there is no leader, and where none is told."""
+    if not wire.is_supported(DescribeQuorumRequest, 0):
+        return None
     topic_data = DescribeQuorumRequest.TopicData
     partition = topic_data.PartitionData(partition_index=0)
     request = [topic_data(topic_name=METADATA_TOPIC, partitions=[partition])]
@@ -106,7 +116,12 @@ def kafka_version(wire: Wire) -> str | None:
 
 
 def reassignments(wire: Wire) -> dict[TopicPartition, Reassignment]:
-    """Return every reassignment in flight: each broker passes this question on to the active controller."""
+    """Return every reassignment in flight: each broker passes this question on to the active controller.
+
+    A service that does not take the question starts none for its users either.
+    """
+    if not wire.is_supported(ListPartitionReassignmentsRequest, 0):
+        return {}
     response = wire.read(lambda: ListPartitionReassignmentsRequest(timeout_ms=wire.write_timeout_ms, topics=None))
     _check_described(response.error_code, response.error_message, "Listing reassignments")
     found = {

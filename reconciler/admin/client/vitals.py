@@ -4,6 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from kafka.admin import ACLOperation
+from kafka.protocol import admin
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest, DescribeClusterRequest
 from kafka.protocol.consumer import HeartbeatRequest
 
@@ -11,7 +12,8 @@ from reconciler.admin.client import observe
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE
 from reconciler.admin.client.requests import KIP_860
 from reconciler.admin.client.wire import Wire, batches
-from reconciler.model.vitals import Features, Quorum, QuorumMember, Rights
+from reconciler.model.problem import NotOffered
+from reconciler.model.vitals import LACKABLE, Features, Quorum, QuorumMember, Rights
 
 if TYPE_CHECKING:
     from kafka.protocol.admin import DescribeQuorumResponse
@@ -36,11 +38,14 @@ def features(wire: Wire) -> Features:
         },
         has_factor_guard=wire.is_supported(AlterPartitionReassignmentsRequest, KIP_860),
         has_consumer_groups=finalized.get(GROUP_VERSION, 0) > 0,
+        lacking=tuple(name for name in LACKABLE if not wire.is_supported(getattr(admin, f"{name}Request"), 0)),
     )
 
 
 def quorum(wire: Wire) -> Quorum:
-    """Return the metadata quorum, as its leader tells it."""
+    """Return the metadata quorum, as its leader tells it; raises NotOffered where brokers do not take the question."""
+    if not wire.is_supported(admin.DescribeQuorumRequest, 0):
+        raise NotOffered("these brokers do not take DescribeQuorum")
     told = observe.metadata_quorum(wire)
     if told is None:
         return Quorum(None)
@@ -61,12 +66,14 @@ def _member(
 
 
 def rights(wire: Wire, topics: Collection[str], groups: Collection[str]) -> Rights:
-    """Return what this user may do to the cluster, to every topic that it sees or that is named, to these groups."""
-    cluster = wire.read(lambda: DescribeClusterRequest(include_cluster_authorized_operations=True))
+    """Return what this user may do to the cluster, to every topic that it sees or that is named, to these groups.
+
+    Where the cluster does not tell, that is everything, as without an authorizer: a request says itself if it may not.
+    """
     seen = _topics(wire)
     named = batches(sorted(set(topics) - seen.keys()), TOPICS_A_REQUEST)
     return Rights(
-        cluster=_operations(cluster.authorized_operations),
+        cluster=_on_cluster(wire) if wire.is_supported(DescribeClusterRequest, 0) else frozenset(OPERATIONS.values()),
         topics=seen,
         groups={group: _on_group(wire, group) for group in sorted(groups)},
         hidden=frozenset(name for some in named for name in _hidden(wire, some)),
@@ -83,6 +90,11 @@ def _hidden(wire: Wire, names: Collection[str]) -> list[str]:
     """Return those of the topics that this user may not describe; Kafka says so only of topics that are named."""
     response = wire.read(observe.metadata_question(names, has_rights=True))
     return [one.name for one in response.topics if one.error_code in AUTHORIZATION_FAILED]
+
+
+def _on_cluster(wire: Wire) -> frozenset[str]:
+    response = wire.read(lambda: DescribeClusterRequest(include_cluster_authorized_operations=True))
+    return _operations(response.authorized_operations)
 
 
 def _on_group(wire: Wire, group: str) -> frozenset[str]:

@@ -24,7 +24,7 @@ from reconciler.admin.client.errors import (
 )
 from reconciler.admin.client.properties import Connection
 from reconciler.admin.waits import WAITS, waiting_for
-from reconciler.model.problem import CheckFailed, ClusterUnavailable, OutcomeUnknown
+from reconciler.model.problem import CheckFailed, ClusterUnavailable, NotOffered, OutcomeUnknown
 from reconciler.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -136,14 +136,16 @@ class Wire:
 
     def ask(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
         """Return that broker's answer, or any one's, within so long; tried once, raises NotSent or NoAnswer."""
-        node = self._choose() if node_id is None else node_id
+        node, request = self._choose() if node_id is None else node_id, build()
         try:
             if self.manager.cluster.broker_metadata(node) is None:
                 self.manager.run(_look_for_brokers, self.manager, self._choose())
-            response = self.manager.run(_exchange, self.manager, build(), node, int(seconds * 1000))
-        except kafka.errors.IncompatibleBrokerVersion as error:
-            raise ClusterUnavailable(
-                f"Broker {node} is too old for this: {said(error)}. The reconciler needs Kafka 3.5 or later."
+            response = self.manager.run(_exchange, self.manager, request, node, int(seconds * 1000))
+        except kafka.errors.IncompatibleBrokerVersion:
+            name = type(request).__name__.removesuffix("Request")
+            raise NotOffered(
+                f"Broker {node} does not take {name} as Kafka 3.5 and later do: it is older, or a service that leaves "
+                "this out. See which verbs run where: .github/guides/where-it-runs.md."
             ) from None
         except (NotSent, NoAnswer) as error:
             self.avoided[node] = time.monotonic() + AVOID_SECONDS
@@ -186,7 +188,7 @@ class Wire:
         return self.silent.get(node, 0.0) >= time.monotonic()
 
     def is_supported(self, request: "type[ApiMessage]", version: int) -> bool:
-        """Whether the cluster speaks that version of a request."""
+        """Whether the cluster speaks that version of a request; 0: whether it takes such requests at all."""
         supported = self.manager.broker_version_data.api_versions.get(request.API_KEY)
         return supported is not None and supported[1] >= version
 

@@ -19,7 +19,7 @@ from reconciler.command.verbs import verb
     """,
 )
 @topic_arguments
-def command(asked: Asked, patterns: tuple[str, ...], since: str | None) -> int:
+def command(asked: Asked, patterns: tuple[str, ...], since: str | None, loads: str | None) -> int:
     """Describe topics: the lines of kafka-topics --describe, then who declares, owns and reads them, and their size.
 
     Without a TOPIC, all of them. A dash is what is not known.
@@ -32,6 +32,7 @@ def command(asked: Asked, patterns: tuple[str, ...], since: str | None) -> int:
         asked,
         patterns,
         since,
+        loads,
         has_settings=True,
         text=lambda seen: as_topics.described(seen.described, root=root),
         report=lambda seen, failed: TopicDescriptions(tuple(each.described for each in seen), failed),

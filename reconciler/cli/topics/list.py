@@ -15,7 +15,7 @@ from reconciler.command.verbs import verb
     """,
 )
 @topic_arguments
-def command(asked: Asked, patterns: tuple[str, ...], since: str | None) -> int:
+def command(asked: Asked, patterns: tuple[str, ...], since: str | None, loads: str | None) -> int:
     """List topics: partitions, size, how many groups read them, who owns and who declares them.
 
     Without a TOPIC, all of them. A dash is what is not known. A size is that of one replica of each partition; of a
@@ -29,6 +29,7 @@ def command(asked: Asked, patterns: tuple[str, ...], since: str | None) -> int:
         asked,
         patterns,
         since,
+        loads,
         has_settings=False,
         text=lambda seen: as_topics.listed(seen.listed, root=root),
         report=lambda seen, failed: TopicList(tuple(each.listed for each in seen), failed),

@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from reconciler.workflow.topics import TopicsSeen
 
 Result = TypeVar("Result")
+LOADS_HELP = "What `loads` made of the cluster's samples: tells growth a day, and which topics were idle meanwhile."
 SINCE_HELP = "An earlier snapshot of the same cluster: tells growth a day, and which topics were idle since."
 
 
 def topic_arguments(command: Callable[..., Result]) -> Callable[..., Result]:
-    """Give a verb the topics that it is about, and the earlier snapshot that growth is told by."""
+    """Give a verb the topics that it is about, and what growth is told by: an earlier snapshot, or loads."""
 
     @click.argument("patterns", metavar="[TOPIC|PATTERN]...", nargs=-1)
     @option("--since", metavar="FILE", help=SINCE_HELP)
+    @option("--loads", metavar="DIR|URI", help=LOADS_HELP)
     @wraps(command)
     def with_topics(*arguments: object, **options: object) -> Result:
         return command(*arguments, **options)
@@ -33,6 +35,7 @@ def show_topics(
     asked: Asked,
     patterns: tuple[str, ...],
     since: str | None,
+    loads: str | None,
     *,
     has_settings: bool,
     text: "Callable[[TopicsSeen], str]",
@@ -46,12 +49,14 @@ def show_topics(
     from reconciler.workflow.inputs import Inputs
     from reconciler.workflow.topics import no_such_topics, topics_seen
 
+    if since is not None and loads is not None:
+        raise click.UsageError("--since and --loads both tell growth: give one of them.")
     if since is not None and asked.inputs.are_several_named:
         raise click.UsageError("--since is a snapshot of one cluster: name that cluster alone.")
 
     def look(inputs: Inputs) -> "TopicsSeen":
         with reading() as progress:
-            return topics_seen(inputs, patterns, since=since, has_settings=has_settings, progress=progress)
+            return topics_seen(inputs, patterns, since=since, loads=loads, has_settings=has_settings, progress=progress)
 
     found = of_one_or_each(asked, look)
     seen = found.made.values()

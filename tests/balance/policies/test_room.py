@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from balance.policies.hostile_queries import GOOD, LITERAL, hostile
 from helpers.clusters.small_cluster import small_cluster
+from helpers.depth import parts
 from helpers.figures import Tell
 from helpers.waiting import wait_for
 
@@ -90,11 +91,12 @@ def tables() -> dict[str, ArrowTable]:
     return {**made, "loads": loads_table(None, "c")}
 
 
-def test_no_hostile_query_is_asked(watched: Watched) -> None:
-    queries = sorted(set(hostile(str(watched.file), watched.port)))
+@parts("every", 3, deep=1)
+def test_no_hostile_query_is_asked(watched: Watched, every: int) -> None:
+    queries = sorted(set(hostile(str(watched.file), watched.port)))[::every]
     before, own = watched.lasting(), sorted(watched.room._folder.iterdir())
     told = {query: watched.told(query) for query in queries}
-    assert len(queries) >= 400
+    assert len(queries) >= 400 // every
     assert {query for query, (end, _) in told.items() if end == "rows"} == set()
     assert not [query for query, (_, answer) in told.items() if CANARY in answer]
     assert watched.lasting() == before
@@ -102,10 +104,11 @@ def test_no_hostile_query_is_asked(watched: Watched) -> None:
     watched.assert_untouched()
 
 
-def test_what_people_write_is_asked(watched: Watched) -> None:
+@parts("every", 2, deep=1)
+def test_what_people_write_is_asked(watched: Watched, every: int) -> None:
     shipped = [text for name, text in EXAMPLE_POLICIES.items() if name.endswith(".sql")]
-    told = {query: watched.told(query) for query in (*GOOD, *shipped)}
-    assert len(GOOD) >= 30
+    told = {query: watched.told(query) for query in (*GOOD[::every], *shipped)}
+    assert len(told) >= 30 // every
     assert {query: answer for query, (end, answer) in told.items() if end != "rows"} == {}
 
 
@@ -126,7 +129,7 @@ def test_a_secret_of_the_environment_is_in_none_of_its_processes(watched: Watche
         assert [name for name in names if not OWN_VARIABLES.fullmatch(name)] == []
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("count", [100, pytest.param(10_000, marks=pytest.mark.deep)])
 def test_no_mutation_of_a_query_gets_out(watched: Watched, count: int, tmp_path: Path, figures: Tell) -> None:
     """System calls are traced where there is `strace`: files and sockets that are opened, programs that are run."""
     seeds = [*GOOD * 12, *sorted(set(hostile(str(watched.file), watched.port)))]
