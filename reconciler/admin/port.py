@@ -10,7 +10,7 @@ from reconciler.model.cluster import Broker, Cluster, FutureReplica, Group, LogD
 from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
+from reconciler.model.vitals import DiskReport, Features, LateTransactions, Quorum, Rights
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +221,12 @@ class Admin(Protocol):
 
     def quorum(self) -> Quorum:
         """Return the metadata quorum: who leads it, and how far its voters and the brokers are behind."""
+
+    def late_transactions(self, leaders: Mapping[TopicPartition, int | None], before_ms: int) -> LateTransactions:
+        """Return the transactions open at these partitions whose last record is older than that time.
+
+        A partition without a leader, or whose leader does not answer, is left out.
+        """
 
     def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
         """Return what this user may do: to the cluster, to all topics that it sees or that are named, to these groups.

@@ -27,7 +27,7 @@ from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
+from reconciler.model.vitals import DiskReport, Features, LateTransactions, Quorum, Rights
 from reconciler.simulate.configs import alter_broker_configs, alter_topic_configs
 from reconciler.simulate.controller import Outcome
 from reconciler.simulate.events import fail_log_dir, fence, register, repair_log_dir, unfence, unregister, with_records
@@ -106,6 +106,8 @@ class SimulatedAdmin:
         """What the records hold whose values matter; all others are counted only."""
         self.keys: dict[TopicPartition, list[bytes | None]] = {}
         """The keys of the same records, where they matter."""
+        self.transactions = LateTransactions()
+        """What `late_transactions` tells: a simulated cluster has none unless it is given some."""
         self._written: list[tuple[int, TopicPartition, int]] = []
         self._chosen_log_dirs: dict[tuple[TopicPartition, int], str] = {}
         self._began = _milliseconds(_time(cluster.observed_at))
@@ -209,6 +211,12 @@ class SimulatedAdmin:
     def quorum(self) -> Quorum:
         self._before("quorum")
         return views.quorum(self.cluster)
+
+    def late_transactions(self, leaders: Mapping[TopicPartition, int | None], before_ms: int) -> LateTransactions:
+        self._before("late_transactions")
+        there = (one for one in self.transactions.found if one.topic_partition in leaders)
+        late = tuple(one for one in there if one.last_written_ms < before_ms)
+        return replace(self.transactions, before_ms=before_ms, found=late)
 
     def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
         del topics

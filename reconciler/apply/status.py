@@ -19,13 +19,14 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.in_sync import MIN_ISR, blocking_partitions, brokers_min_isr
 from reconciler.model.move import DirMove
 from reconciler.model.plan import Plan
-from reconciler.model.problem import MissingRight
+from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.run import Outcome, RunEvent
 from reconciler.model.stage import CopyingStage
 from reconciler.model.starting import start_order
 from reconciler.model.status import DirMoveStatus, LastEvent, MoveStatus, Status
 from reconciler.model.tally import ARRIVED, Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.vitals import Quorum
 
 K = TypeVar("K", int, str)
 S = TypeVar("S", MoveStatus, DirMoveStatus)
@@ -93,6 +94,7 @@ class Watcher:
             safe_to_stop=tuple(broker for broker in alive if broker not in blocking),
             blocking=blocking,
             start=start_order(cluster, self.min_isr),
+            quorum=_quorum(self.admin),
             last_event=_last_event(journal_events),
             is_open=recorded(journal_events).is_open,
             locked_by=locked_by,
@@ -156,6 +158,13 @@ def _locked_by(admin: Admin) -> tuple[str | None, bool]:
     except MissingRight:
         return None, False
     return (str(holder) if holder is not None else None), True
+
+
+def _quorum(admin: Admin) -> Quorum | None:
+    try:
+        return admin.quorum()
+    except (MissingRight, ClusterUnavailable):  # what the controllers do hides nothing of the run
+        return None
 
 
 def _with_rates(previous: Status | None, statuses: Sequence[S], now: datetime) -> tuple[S, ...]:

@@ -33,8 +33,9 @@ VERBS: Mapping[str, Verb] = {
     ),
     "import": Verb(
         "reconciler.cli.import_",
-        "Write a cluster as it is, or another tool's topics, as desired state; a plan after it is empty.",
+        "Write a cluster as it is, or another tool's topics, as desired state; again: add what came later.",
     ),
+    "schemas": Verb("reconciler.cli.schemas", "Write the JSON Schemas that editors complete and check the files with."),
     "validate": Verb("reconciler.cli.validate", "Check the files alone: syntax, schema, meaning."),
     "snapshot": Verb("reconciler.cli.snapshot", "Write the observed state of a live cluster."),
     "diff": Verb(

@@ -18,6 +18,7 @@ _EXPORT = "To write the observed state: reconciler snapshot --out FILE."
 _FILES = "Files are read from the folder of the desired state: -C DIR, by default desired-state."
 _GROUP = "To see one group: reconciler groups describe GROUP."
 _GROUPS = "To list consumer groups: reconciler groups list."
+_IMPORT = "To write a cluster as it is as desired state: reconciler import."
 _LIST = "To list topics: reconciler topics list."
 _ONLY = "To plan some topics only: reconciler plan --only PATTERN."
 _PLAN = "To see what would change: reconciler plan."
@@ -72,7 +73,7 @@ VERBS: Mapping[str, str] = {
     "reset-offsets": _RESET,
     "verify": f"{_STATUS} To check a plan's proof: reconciler show PLAN --prove.",
     # topicctl, Jikkou, JulieOps
-    "bootstrap": "To write a cluster as it is as desired state: reconciler import.",
+    "bootstrap": _IMPORT,
     "check": f"{_VALIDATE} {_DOCTOR}",
     "health": _DOCTOR,
     "prepare": _PLAN,
@@ -82,6 +83,7 @@ VERBS: Mapping[str, str] = {
     "update": _DECLARE,
     # git and others
     "abort": "To stop a run: reconciler cancel.",
+    "adopt": _IMPORT,
     "backup": _EXPORT,
     "completion": "reconciler --help says which line completes verbs and options in your shell.",
     "deploy": f"{_PLAN} {_APPLY}",
@@ -118,6 +120,7 @@ OPTIONS: Mapping[str, str] = {
     "-chdir": "To read the desired state elsewhere: -C DIR.",
     "-destroy": _ABSENT,
     "-detailed-exitcode": "It is written with two dashes: --detailed-exitcode.",
+    "-generate-config-out": f"{_IMPORT} With --dry-run it shows what it would write.",
     "-input": _YES,
     "-json": "To have JSON: -o json.",
     "-no-color": _COLOR,

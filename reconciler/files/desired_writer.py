@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, count
 
@@ -52,8 +52,16 @@ def class_documents(classes: Iterable[FoundClass]) -> str:
     return "---\n".join(_class_document(each) for each in classes)
 
 
-def topic_files(adopted: Adopted, notes: Mapping[str, Sequence[str]] | None = None) -> Mapping[str, str]:
-    """Return the topics' documents by file name, those with the same beginning together, and no file very long.
+def first_homes(adopted: Adopted) -> Mapping[str, str]:
+    """Return the file of each topic, left out or not, where there are none yet: those with one beginning together."""
+    files = _split(sorted({*adopted.topics, *adopted.left_out}))
+    return {name: file for file, names in files.items() for name in names}
+
+
+def topic_files(
+    adopted: Adopted, homes: Mapping[str, str], notes: Mapping[str, Sequence[str]] | None = None
+) -> Mapping[str, str]:
+    """Return the topics' documents by file name. `homes`: the file of each; what is in none is not written.
 
     `notes` are comments above a topic's document, beside those that its deviations make. What is left out of the
     desired state stands there too, as a comment.
@@ -64,7 +72,7 @@ def topic_files(adopted: Adopted, notes: Mapping[str, Sequence[str]] | None = No
     for each in adopted.deviations:
         if each.topic is not None:
             said[each.topic].append(f"Left out: {each.message}" if each.is_left_out else each.message)
-    of_class = {each.name: each for each in adopted.classes}
+    of_class = {each.name: each for each in (*adopted.joined, *adopted.classes)}
     texts = {
         name: _comments(said[name]) + _topic_document(topic, of_class.get(adopted.class_of.get(name, "")))
         for name, topic in adopted.topics.items()
@@ -74,7 +82,9 @@ def topic_files(adopted: Adopted, notes: Mapping[str, Sequence[str]] | None = No
         name: _comments([*said[name], *_topic_document(topic, None).splitlines()])
         for name, topic in adopted.left_out.items()
     }
-    files = _split(sorted({*texts, *left_out}))
+    files: dict[str, list[str]] = defaultdict(list)
+    for name, file in sorted(homes.items()):
+        files[file].append(name)
     return {file: _joined(names, texts, left_out) for file, names in sorted(files.items())}
 
 
@@ -86,6 +96,18 @@ def _joined(names: Sequence[str], texts: Mapping[str, str], left_out: Mapping[st
 def _comments(lines: Iterable[str]) -> str:
     """Return comment lines; what no file may hold, and no reader sees, is spelled out."""
     return "".join(f"# {visible(line)}\n" for line in lines)
+
+
+def new_files(names: Sequence[str], folder: str, taken: Collection[str]) -> Mapping[str, Sequence[str]]:
+    """Return names by the new file that takes them, for a folder with files of its own: none of those taken.
+
+    `folder`: below the cluster's, as it stands before a file's name.
+    """
+    there = dict.fromkeys(name.rpartition(".")[0] for name in taken)
+    files: dict[str, Sequence[str]] = {}
+    for file, group in _by_beginning(sorted(names), 1).items():
+        files[_free({**there, **files}, f"{folder}{file}")] = group
+    return {f"{file}.yaml": group for file, group in files.items()}
 
 
 def _split(names: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -150,7 +172,8 @@ def _topic_document(topic: DesiredTopic, found: FoundClass | None) -> str:
         fields |= _rules(topic.replication_factor, topic.placement) | _configs(topic.config)
     else:
         own = {key: value for key, value in topic.config.items() if found.config.get(key) != value}
-        rules = _rules(None, Placement(assignment=topic.placement.assignment))
+        factor = topic.replication_factor if found.replication_factor is None else None
+        rules = _rules(factor, Placement(assignment=topic.placement.assignment))
         fields = {"class": scalar(found.name)} | fields | rules | _configs(own)
     line = f"spec: {_flow(fields) or '{}'}\n"
     return f"{_API}kind: Topic\nmetadata: {_flow(metadata)}\n{line if len(line) <= WIDTH else _block(fields)}"

@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
 from math import isinf
 from typing import NamedTuple
 
@@ -43,6 +44,20 @@ def place_of_pointer(content: bytes, pointer: str) -> str:
         if here == pointer:
             break
     return f":{line_and_column(text, at)}"
+
+
+def places_of_pointers(content: bytes) -> Mapping[str, tuple[int, int]]:
+    """Return line and column of each value, by its JSON pointer, in one pass; none of a text that is too long."""
+    if len(content) > MOST_LOOKED_THROUGH:
+        return {}
+    text = content.decode("utf-8-sig", "replace")
+    begins = [0, *(found.end() for found in re.finditer("\n", text))]
+    found = {}
+    for token in _tokens(text):
+        if token.pointer is not None:
+            line = bisect_right(begins, token.start)
+            found[token.pointer] = line, token.start - begins[line - 1] + 1
+    return found
 
 
 def place_of_slip(text: str) -> str:

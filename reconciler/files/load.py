@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -71,6 +71,11 @@ def read_declared(root: Path, cluster: str) -> Declared:
         desired = _assembled(found, cluster, folder, root)
     desired = replace(desired, digest=f"sha256:{digest.hexdigest()}")
     return Declared(desired, found.topics, tuple(sorted(dict.fromkeys(found.problems), key=by_place)))
+
+
+def yaml_files(root: Path, cluster: str) -> Sequence[Path]:
+    """Return the files that `load_desired` reads, sorted; what cannot be listed it tells, and is left out here."""
+    return sorted(_files(_folder(root, cluster), root, [], (), {}))
 
 
 def load_cluster(root: Path, cluster: str) -> DesiredCluster:

@@ -83,6 +83,7 @@ def _costs(topic: Deployment, existing: Existing | None) -> Iterator[Cost]:
     if topic.brokers is not None:
         yield from _replication(topic, topic.brokers, existing)
         yield from _fail_over(topic)
+    yield from _readers(topic)
     yield from _memory(topic)
     if topic.brokers is not None:
         yield Cost(
@@ -126,6 +127,24 @@ def _fail_over(topic: Deployment) -> Iterator[Cost]:
         unit="ms",
         is_outdated=True,
     )
+
+
+def _readers(topic: Deployment) -> Iterator[Cost]:
+    yield Cost(
+        "consumers of one group that read at once, at most",
+        topic.partitions,
+        "one a partition, and a thread each, since a KafkaConsumer is used by one thread; more members read nothing",
+        "Kafka documentation, Consumers; KafkaConsumer's javadoc",
+    )
+    if topic.brokers is not None:
+        members = topic.members or topic.partitions
+        yield Cost(
+            "connections of one group on its busiest broker",
+            min(members, topic.leaders_per_broker) + members,
+            f"of {members} members: one from each whose partitions it leads, one from each to the group's coordinator; "
+            "a producer has one to each broker that leads. A connection is an open file too",
+            "Kafka protocol guide, Network; the Java consumer's connection to its coordinator is one of its own",
+        )
 
 
 def _memory(topic: Deployment) -> Iterator[Cost]:

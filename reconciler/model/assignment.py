@@ -1,6 +1,7 @@
 """Describes who owns which partition in a consumer group: what an assignor is given, and what it returns."""
 
 import re
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Protocol
@@ -11,6 +12,17 @@ MAX_PARTITIONS = 1_000_000
 """Of all topics that one scenario has."""
 _TOPIC_ID = re.compile("^[A-Za-z0-9_-]{22}$")
 
+
+def _refuse_no_base64(text: str | None) -> None:
+    try:
+        b64decode(text or "", validate=True)
+    except ValueError:
+        raise Malformed("", "must be bytes in base64, not {}", text) from None
+
+
+BASE64_FORM = Pattern("^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")
+BASE64 = Check(_refuse_no_base64)
+"""Together: a text stands for bytes."""
 Assignment = Mapping[str, Mapping[str, tuple[int, ...]]]
 """Member id -> topic -> its partitions, ascending. Every member is there; a topic without partitions is not."""
 
@@ -20,7 +32,10 @@ class Subscriber:
     """A member as its group's assignor sees it.
 
     `owned` maps a topic to the partitions that the member brings from before, `generation` says from which rebalance
-    (-1: none). `instance_id` is `group.instance.id` of a static member, `rack` its `client.rack`.
+    (-1: none). `instance_id` is `group.instance.id` of a static member, `rack` its `client.rack`. `user_data` is what
+    the member's own assignor class sent with its subscription (Kafka's `subscriptionUserData`), None for nothing.
+    `client_id` and `host` are empty where unknown; Kafka tells its `assign` neither, so a class that is to run there
+    too has them in its user data.
     """
 
     member_id: str
@@ -29,6 +44,26 @@ class Subscriber:
     rack: str | None = None
     owned: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     generation: int = -1
+    user_data: bytes | None = None
+    client_id: str = ""
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What one member is told after a rebalance, as Kafka's `onAssignment(Assignment, ConsumerGroupMetadata)` tells it.
+
+    `partitions` maps a topic to all that the member owns now, `user_data` is what `assign` returned for it.
+    `generation` is counted from the first rebalance of the simulation: no client can ask for the real one. `group_id`
+    is the group's, of a scenario its `id`, None where it has none.
+    """
+
+    member_id: str
+    partitions: Mapping[str, tuple[int, ...]]
+    user_data: bytes | None
+    generation: int
+    group_id: str | None = None
+    instance_id: str | None = None
 
 
 def _refuse_no_topic_id(topic_id: str | None) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, NamedTuple
 
+from reconciler.model.assignment import BASE64, BASE64_FORM
 from reconciler.model.codec import (
     ALWAYS,
     DISTINCT,
@@ -357,6 +358,12 @@ class GroupMember:
     ] = field(default_factory=dict)
     subscription_pattern: Annotated[
         str | None, "The regular expression (RE2) that a KIP-848 member subscribes by, beside its subscription."
+    ] = None
+    user_data: Annotated[
+        str | None,
+        BASE64_FORM,
+        BASE64,
+        "What its assignor sent with its subscription, base64; not there for the assignors that Kafka ships.",
     ] = None
 
 

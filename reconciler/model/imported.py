@@ -33,34 +33,71 @@ class FoundClass:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """Topics as they are to be declared: whole, by name, and the class of each that has one."""
+    """Topics as they are to be declared: whole, by name, and the class of each that has one.
+
+    `classes` are found, and to be declared too; `joined` are declared already, and take some of these topics.
+    """
 
     topics: Mapping[str, DesiredTopic]
     classes: tuple[FoundClass, ...] = ()
+    joined: tuple[FoundClass, ...] = ()
     class_of: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, DesiredTopic] = field(default_factory=dict)
     deviations: tuple[Deviation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
+class FileChange:
+    """What becomes of a file, by its path below the cluster's folder; `before` None: it is new.
+
+    `classes`: those that are declared in it now.
+    """
+
+    name: str
+    before: bytes | None
+    after: bytes
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddedTopic:
+    """A topic that is declared now, and where."""
+
+    topic: Annotated[str, "The topic's name."]
+    file: Annotated[str, "The file that its document is in, below the folder."]
+    topic_class: Annotated[str | None, Key("class"), REQUIRED, "Its TopicClass; null for none."]
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import wrote: the cluster's folder and the files in it.
+    """What an import wrote, or would write (`is_dry`): the cluster's folder and the files in it.
 
     `source` says what was read: `cluster`, `snapshot` or `files`. `kept` is the balance that was found, also
     where a cluster.yaml that was there already says otherwise (`is_cluster_file_kept`). `is_plan_empty` is None where
     no cluster was there to plan against. `warnings`: what of another tool's files has no counterpart, with its place.
+    `declared`: how many of the topics that were read were declared before; None where nothing was declared at all.
+    `are_schemas_missing`: new files point editors to schemas that nobody has written yet.
     """
 
     cluster: str
     folder: str
-    files: tuple[str, ...]
+    changes: tuple[FileChange, ...]
+    added: tuple[AddedTopic, ...]
     source: str
     adopted: Adopted
     kept: Balance
+    declared: int | None = None
+    is_dry: bool = False
+    are_schemas_missing: bool = False
     ignored: int = 0
     is_cluster_file_kept: bool = False
     is_plan_empty: bool | None = None
     warnings: tuple[Problem, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that were written or added to."""
+        return tuple(sorted(change.name for change in self.changes))
 
     @property
     def targets(self) -> Mapping[str, str]:
@@ -105,16 +142,19 @@ class ImportReport:
 
     format_version: ClassVar[
         Annotated[str, Pattern(r"^2\.[0-9]+$"), "Version of this form; another major one would be another form."]
-    ] = "2.0"
+    ] = "2.1"
     cluster: Annotated[str, "The cluster's name, that of its folder."]
     folder: Annotated[str, "Where the files are."]
     source: Annotated[str, "What was read: cluster, snapshot, or files, which are those of another tool."]
-    files: Annotated[tuple[str, ...], "The files written, below the folder."]
+    files: Annotated[tuple[str, ...], "The files written or added to, below the folder."]
+    is_dry_run: Annotated[bool, "Nothing was written: --dry-run."]
+    added: Annotated[tuple[AddedTopic, ...], "The topics that were added, each with its file; none: nothing was."]
+    declared: Annotated[int, "How many of the topics that were read were declared before, and stay as they are."]
     is_cluster_file_kept: Annotated[
         bool, "A cluster.yaml was there and stays as it is: the balance found is not in it."
     ]
     is_plan_empty: Annotated[bool | None, "Whether a plan of these files does nothing; null where no cluster was read."]
-    topics: Annotated[int, "How many topics are declared."]
+    topics: Annotated[int, "How many topics were added."]
     partitions: Annotated[int, "How many partitions these have, as far as it is known."]
     ignored: Annotated[int, "How many topics are Kafka's own, or match topics.ignore, and are not declared."]
     left_out: Annotated[tuple[str, ...], "Topics that stand in the files as comments only; exceptions says why."]
@@ -137,6 +177,9 @@ class ImportReport:
             folder=made.folder,
             source=made.source,
             files=made.files,
+            is_dry_run=made.is_dry,
+            added=made.added,
+            declared=made.declared or 0,
             is_cluster_file_kept=made.is_cluster_file_kept,
             is_plan_empty=made.is_plan_empty,
             topics=len(adopted.topics),

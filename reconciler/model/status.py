@@ -15,6 +15,7 @@ from reconciler.model.several import Failed, Outcomes
 from reconciler.model.starting import StartOrder
 from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import PartitionObject, TopicPartition
+from reconciler.model.vitals import Quorum
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,9 @@ class Status:
         "By broker id, the partitions that would be short of replicas or leaderless without it.",
     ] = field(default_factory=dict)
     start: StartOrder = ()
+    quorum: Annotated[
+        Quorum | None, REQUIRED, "The active controller and its quorum; null where this user may not see it."
+    ] = None
     last_event: Annotated[LastEvent | None, REQUIRED, "The last line of the run's journal."] = None
     is_open: Annotated[bool, REQUIRED, "The journal tells of a start without an end."] = False
     locked_by: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import HIDDEN, REQUIRED, Integer, Key
 from reconciler.model.sample import ReplicaOnDisk
+from reconciler.model.topic_partition import TopicPartition
 
 CLUSTER, TOPIC, GROUP = "cluster", "topic", "group"
 """The kinds of resources that rights are held on."""
@@ -102,6 +103,46 @@ class Quorum:
     leader: Annotated[int | None, "The active controller; null while there is none."]
     voters: Annotated[tuple[QuorumMember, ...], REQUIRED, "All controllers, the leader too."] = ()
     observers: Annotated[tuple[QuorumMember, ...], REQUIRED, "The brokers that follow it."] = ()
+    epoch: Annotated[int | None, REQUIRED, "The leader's epoch: it grows with each election."] = None
+
+
+@dataclass(frozen=True, slots=True)
+class CoordinatedTransaction:
+    """What a coordinator has of a transaction. `state` is Kafka's (`Ongoing`, `PrepareCommit`), the time in ms."""
+
+    transactional_id: str
+    state: str
+    began_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTransaction:
+    """A transaction that is open at a partition: from `first_offset` on, no consumer with read_committed reads it.
+
+    `last_written_ms`: the time that its last record carries. `known`: what its coordinator has of it, None where none
+    has this partition in a transaction of this producer: then nothing ever ends it (KIP-664).
+    """
+
+    topic_partition: TopicPartition
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    last_written_ms: int
+    known: CoordinatedTransaction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LateTransactions:
+    """Open transactions whose last record is older than `before_ms`, sorted.
+
+    `hidden`: how many cannot be judged, because this user may not describe every transactional id. `untold`:
+    partitions with an open transaction that do not tell whose, because this user may not read them.
+    """
+
+    before_ms: int = 0
+    found: tuple[OpenTransaction, ...] = ()
+    hidden: int = 0
+    untold: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +161,5 @@ class Vitals:
     settings: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     quorum: Quorum | None = None
     locked_by: str | None = None
+    transactions: LateTransactions = LateTransactions()
     unexamined: tuple[str, ...] = ()

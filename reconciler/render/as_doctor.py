@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from reconciler.model.diagnosis import Diagnosis, Finding, FoundThrottle, NeededRight, Whose
 from reconciler.model.problem import Severity
 from reconciler.model.starting import Start
-from reconciler.model.vitals import LACKABLE, Quorum
+from reconciler.model.vitals import LACKABLE
 from reconciler.model.words import counted, named_some, number, size
-from reconciler.render.facts import start_lines
+from reconciler.render.facts import quorum_line, start_lines
 from reconciler.render.report import Report, Section
 
 MOST_THROTTLES = 20
@@ -21,7 +21,7 @@ def doctor(found: Diagnosis, name: str | None) -> Report:
         (
             Section(_head(found, name)),
             *map(Section, _versions(found)),
-            *map(Section, _quorum(found.quorum)),
+            *map(Section, [quorum_line(found.quorum)] if found.quorum is not None else []),
             *map(Section, _rights(found.rights)),
             *map(_finding, found.findings),
             *map(Section, _throttles(found.throttles)),
@@ -60,14 +60,6 @@ def _versions(found: Diagnosis) -> Iterator[str]:
         yield f"features: {levels}"
     if features.lacking:
         yield "not taken by these brokers: " + "; ".join(f"{name} ({LACKABLE[name]})" for name in features.lacking)
-
-
-def _quorum(quorum: Quorum | None) -> Iterator[str]:
-    if quorum is not None:
-        leader = "none" if quorum.leader is None else quorum.leader
-        behind = max((one.behind_records or 0 for one in (*quorum.voters, *quorum.observers)), default=0)
-        late = f"; at most {counted(behind, 'record')} behind" if behind else ""
-        yield f"controller: {leader}, of the quorum {', '.join(str(one.id) for one in quorum.voters)}{late}"
 
 
 def _rights(needed: tuple[NeededRight, ...] | None) -> Iterator[str]:

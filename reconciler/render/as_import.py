@@ -1,26 +1,79 @@
 """Prints what an import wrote, as text for people."""
 
 from collections.abc import Iterator, Sequence
+from difflib import unified_diff
 
-from reconciler.model.imported import Deviation, Imported
+from reconciler.model.imported import Deviation, FileChange, Imported
 from reconciler.model.words import MANY, counted, named_some
 from reconciler.render.escape import visible
 
 
 def summary(made: Imported) -> list[str]:
     """Return the import in a few lines: what was written, which rules hold, what the next step is."""
-    topics = made.adopted.topics
-    partitions = sum(topic.partitions or 0 for topic in topics.values())
-    counts = (
-        f"{counted(len(topics), 'topic')}, {counted(partitions, 'partition')}, "
-        f"{counted(len(made.adopted.classes), 'class', 'classes')}, {counted(len(made.files), 'file')}"
-    )
-    lines = [f"Wrote {visible(made.folder)}: {counts}."]
-    if made.source != "files":
+    lines = [_headline(made)]
+    if made.declared is not None:
+        lines += _additions(made)
+    elif made.source != "files":
         lines.append(f"Kept today: {'; '.join([*_racks(made), *_factors(made), *_balance(made)])}.")
     if made.is_plan_empty:
         lines.append("A plan of these files is empty.")
+    if made.are_schemas_missing:
+        lines.append("Editors look for schemas that are not there yet; to write them: reconciler schemas.")
+    if made.is_dry:
+        lines.append("Nothing was written (--dry-run).")
     return lines
+
+
+def as_diff(made: Imported) -> str:
+    """Return what would be written as a unified diff, the new files against /dev/null."""
+    return "".join(line for change in made.changes for line in _diff(made, change))
+
+
+def _diff(made: Imported, change: FileChange) -> Iterator[str]:
+    before, after = (_lines(each) for each in (change.before or b"", change.after))
+    name = f"{made.folder}/{change.name}"
+    found = unified_diff(before, after, "/dev/null" if change.before is None else name, name)
+    yield from (f"{visible(line.rstrip(chr(10)))}\n" for line in found)
+
+
+def _lines(content: bytes) -> list[str]:
+    return [f"{line}\n" for line in content.decode("utf-8", "replace").splitlines()]
+
+
+def _headline(made: Imported) -> str:
+    topics, folder = made.adopted.topics, visible(made.folder)
+    if made.declared is not None and not topics:
+        return f"Nothing to add to {folder}: {_declared(made)}."
+    partitions = sum(topic.partitions or 0 for topic in topics.values())
+    counts = f"{counted(len(topics), 'topic')}, {counted(partitions, 'partition')}, "
+    if made.adopted.classes or made.declared is None:
+        counts += f"{counted(len(made.adopted.classes), 'class', 'classes')}, "
+    counts += counted(len(made.files), "file")
+    if made.declared is None:
+        return f"{'Would write' if made.is_dry else 'Wrote'} {folder}: {counts}."
+    return f"{'Would add' if made.is_dry else 'Added'} to {folder}: {counts}; {_declared(made)}."
+
+
+def _declared(made: Imported) -> str:
+    return f"{counted(made.declared or 0, 'topic')} {'is' if made.declared == 1 else 'are'} declared already"
+
+
+def _additions(made: Imported) -> Iterator[str]:
+    """Yield a line for each file that was added to: its topics, by class."""
+    for change in made.changes[:MANY]:
+        words = [f"class {visible(name)}" for name in change.classes]
+        names: dict[str | None, list[str]] = {}
+        for each in made.added:
+            if each.file == change.name:
+                names.setdefault(each.topic_class, []).append(visible(each.topic))
+        words += [
+            f"{named_some(found, MANY)}{'' if name is None else f' (class {visible(name)})'}"
+            for name, found in sorted(names.items(), key=lambda item: item[0] or "")
+        ]
+        is_new = " (new)" if change.before is None else ""
+        yield f"  {visible(change.name)}{is_new}: {'; '.join(words)}"
+    if len(made.changes) > MANY:
+        yield f"  and {counted(len(made.changes) - MANY, 'more file', 'more files')}"
 
 
 def _racks(made: Imported) -> Iterator[str]:

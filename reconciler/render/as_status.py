@@ -9,7 +9,7 @@ from reconciler.model.status import DirMoveStatus, MoveStatus, Phase, Status
 from reconciler.model.words import counted, duration, rate, size
 from reconciler.render.as_text import some, table
 from reconciler.render.escape import visible
-from reconciler.render.facts import replica_list, start_lines
+from reconciler.render.facts import quorum_line, replica_list, start_lines
 
 _SLOWEST = 5
 _WORDS = {
@@ -35,6 +35,7 @@ def status(seen: Status, *, has_all: bool = False) -> str:
         else []
     )
     lines += [f"not ours: {key} is being reassigned to {replica_list(to)}" for key, to in seen.foreign.items()]
+    lines.append(quorum_line(seen.quorum))
     lines += start_lines(seen.start)
     lines.append(f"safe to stop, one at a time: {', '.join(map(str, seen.safe_to_stop)) or 'none'}")
     lines += [

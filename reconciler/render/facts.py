@@ -8,6 +8,7 @@ from reconciler.model.plan import BrokerShare, Plan, TieredBytes, gap_percent
 from reconciler.model.problem import Location, Problem
 from reconciler.model.stage import CopyingStage, ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.starting import Start
+from reconciler.model.vitals import Quorum
 from reconciler.model.words import counted, duration, labelled, number, percent, rate, size
 from reconciler.render.escape import visible
 
@@ -298,3 +299,16 @@ def _brought(one: Start) -> Iterator[str]:
         yield f"has all records of {counted(spare, 'partition')} too, should those before it not come"
     if one.opens:
         yield f"{counted(len(one.opens), 'partition')} open to acks=all again"
+
+
+def quorum_line(quorum: Quorum | None) -> str:
+    """Return who the active controller is, since which election, and of which quorum."""
+    if quorum is None:
+        return "controller: not told"
+    leader = "none" if quorum.leader is None else quorum.leader
+    epoch = "" if quorum.epoch is None else f", epoch {quorum.epoch}"
+    untold = "; epoch not told" if quorum.epoch is None else ""
+    behind = max((one.behind_records or 0 for one in (*quorum.voters, *quorum.observers)), default=0)
+    late = f"; at most {counted(behind, 'record')} behind" if behind else ""
+    voters = ", ".join(str(one.id) for one in quorum.voters)
+    return f"controller: {leader}{epoch}, of the quorum {voters or 'not told'}{untold}{late}"

@@ -7,7 +7,17 @@ from typing import TypeVar
 
 from reconciler.admin.port import Admin, ProgressHook, Reassignment
 from reconciler.diff.doctor.diagnose import diagnose
-from reconciler.model.cluster import AUTO_REBALANCE, UNCLEAN_ELECTION, Broker, Cluster, LogDir, Partition, Topic
+from reconciler.diff.doctor.transactions import MAX_TIMEOUT, late_since
+from reconciler.model.cluster import (
+    AUTO_REBALANCE,
+    UNCLEAN_ELECTION,
+    Broker,
+    Cluster,
+    LogDir,
+    Partition,
+    Topic,
+    leaders_of,
+)
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Whose
 from reconciler.model.in_sync import MIN_ISR
@@ -16,7 +26,8 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, InvalidInput, MissingRight, Refused
 from reconciler.model.run import RunResult
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import DiskReport, Vitals
+from reconciler.model.vitals import DiskReport, LateTransactions, Vitals
+from reconciler.model.words import counted
 from reconciler.workflow.copies import CopiesSeen, look_at_copies
 from reconciler.workflow.inputs import Inputs, name_meant
 from reconciler.workflow.runs import RunTraces, as_known, known_runs, restored_line, take_off
@@ -25,11 +36,13 @@ from reconciler.workflow.sources import client_cautions, cluster_admin, declared
 
 T = TypeVar("T")
 
-SETTINGS = (AUTO_REBALANCE, MIN_ISR, UNCLEAN_ELECTION)
+SETTINGS = (AUTO_REBALANCE, MIN_ISR, UNCLEAN_ELECTION, MAX_TIMEOUT)
 """The static settings of brokers that findings depend on."""
 DESCRIBE_CONFIGS = "DescribeConfigs"
 """The right to read a topic's configs: only of topics where this user has it are they asked for."""
-NOT_IN_SNAPSHOT = "what a snapshot does not hold: rights, versions of features, strays, lag, the lock, the quorum"
+NOT_IN_SNAPSHOT = (
+    "what a snapshot does not hold: rights, versions of features, strays, lag, the lock, the quorum, transactions"
+)
 NO_SETTINGS = "static settings of brokers: snapshots hold them since 1.1"
 
 
@@ -152,6 +165,12 @@ def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook |
         reader.unexamined.append(f"{len(rights.hidden)} topics that this user may not describe")
     broker_configs = reader.read("broker configs", lambda: admin.broker_configs(alive)) or {}
     settings = reader.read("broker settings", lambda: admin.broker_settings(alive, SETTINGS)) or {}
+    late_before = late_since(settings, admin.clock.now())
+    late = (
+        reader.read("open transactions", lambda: admin.late_transactions(leaders_of(seen.values()), late_before))
+        or LateTransactions()
+    )
+    reader.unexamined += _unjudged(late)
     quorum = reader.read("the quorum", admin.quorum)
     holder = reader.read("the lock", admin.lock_holder)
     cluster = Cluster(
@@ -170,8 +189,19 @@ def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook |
         settings,
         quorum=quorum,
         locked_by=str(holder) if holder is not None else None,
+        transactions=late,
         unexamined=tuple(reader.unexamined),
     )
+
+
+def _unjudged(late: LateTransactions) -> Iterator[str]:
+    if late.hidden:
+        yield (
+            f"whether {counted(late.hidden, 'late transaction')} will ever end: Describe is missing on transactional "
+            "ids (kafka-acls --add --allow-principal User:NAME --operation Describe --transactional-id '*')"
+        )
+    if late.untold:
+        yield f"whose transactions are open at {counted(late.untold, 'partition')}: Read on their topics is missing"
 
 
 def _broker(broker: Broker, configs: Mapping[int, Mapping[str, str]], disks: DiskReport | None) -> Broker:

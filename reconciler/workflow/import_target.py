@@ -1,169 +1,146 @@
-"""Writes an import into a folder that declares no topic yet, and reads its files back before they are in place."""
+"""Adds what an import found to a cluster's folder, or begins it; what is there keeps every byte, and is read back."""
 
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path, PurePosixPath
 
-from reconciler.files.desired_writer import class_documents, scalar, topic_files
-from reconciler.files.inside import LINK, WRITTEN_THROUGH, inside, required_inside
-from reconciler.files.load import SUFFIXES, load_desired
-from reconciler.files.strict_yaml import read_yaml
-from reconciler.model.desired import CLUSTER_FILE, Balance, BalanceTarget, Desired, Even, Within
-from reconciler.model.imported import Adopted
+from reconciler.files.bounded import file_bytes
+from reconciler.files.desired_writer import class_documents, first_homes, topic_files
+from reconciler.files.inside import LINK, WRITTEN_THROUGH, required_inside
+from reconciler.files.layout import LaidFile, class_home, homes, laid_files, with_added
+from reconciler.files.load import load_desired, yaml_files
+from reconciler.files.raw import write_atomically
+from reconciler.files.strict_yaml import MAX_BYTES
+from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredTopic
+from reconciler.model.imported import AddedTopic, Adopted, FileChange
 from reconciler.model.problem import ReconcilerError
-from reconciler.model.words import percent
-from reconciler.workflow.init import EXISTS, modeline, write_files
-from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.sources import BOOTSTRAP
+from reconciler.workflow.init import EXISTS, NOT_WRITTEN, modeline
 
-CLUSTER = """\
-# Written by `reconciler import`: {said}
-#   reconciler plan --cluster {name}
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: {quoted}}}
-spec:
-{cluster_id}{client}{elections}  topics:
-    managed: listed                         # a topic that no file names is left alone
-    delete: never
-{balance}  moves:
-    throttle: 50MiB/s                       # per broker and direction, whenever replicas move
-"""
-NO_CLIENT = """\
-  # client:                                 # how to reach it: Kafka client properties, or {file: client.properties}
-  #   bootstrap.servers: kafka-1:9092
-"""
-NO_BALANCE = """\
-  # balance:                                # {why}
-  #   replicas: even
-  #   leaders: even
-"""
+SCHEMAS = "../../schemas"
+"""Where editors find the schemas from a cluster's folder: beside the root, where `reconciler schemas` writes them."""
+OUR_FAULT = "KR018"
+NOTHING_WRITTEN = "internal error, please report it: nothing was written, as the files would not say what is"
 
 
-def write_new(folder: Path, texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Write files that are not there yet, and return their names."""
-    for name in sorted(texts):
-        required_inside(folder.parent, folder / name, f"{folder / name}: {WRITTEN_THROUGH}", None)
-        if (folder / name).exists():
-            raise already_there(folder / name)
-    return write_files(folder, texts)
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The folder of a cluster below the root, its files, and what they declare; None where it holds none yet."""
+
+    root: Path
+    cluster: str
+    files: Sequence[LaidFile] = ()
+    declared: Desired | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where the files are."""
+        return self.root / self.cluster
+
+    @property
+    def classes(self) -> Mapping[str, DesiredTopic]:
+        """What the declared classes say, by name."""
+        return {name: each for file in self.files for name, each in file.classes.items()}
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether more is there than a cluster.yaml that says how to reach the cluster."""
+        declared = [file for file in self.files if file.topics or file.classes]
+        return bool(declared) or any(file.name != CLUSTER_FILE for file in self.files)
 
 
-def already_there(path: Path) -> ReconcilerError:
-    """Return the refusal to import over that file."""
-    message = f"{path} is there already, and import overwrites nothing: name another folder with -C or --cluster"
-    return ReconcilerError(message, code=EXISTS)
+def target_of(root: str, cluster: str) -> Target:
+    """Return the folder that an import writes into; raises InvalidInput for what is wrong with the files in it."""
+    target = Target(Path(root), cluster)
+    required_inside(target.root, target.folder, f"{target.folder} {LINK}", None)
+    if not yaml_files(target.root, cluster):
+        return target
+    declared = load_desired(target.root, cluster)
+    return replace(target, files=laid_files(target.root, cluster), declared=declared)
 
 
-def refuse_declared(folder: Path) -> None:
-    """Raise where that folder holds YAML other than the one Cluster document of its cluster.yaml, or is elsewhere."""
-    required_inside(folder.parent, folder, f"{folder} {LINK}", None)
-    for path in sorted(folder.rglob("*")):
-        is_hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if path.suffix in SUFFIXES and path != folder / CLUSTER_FILE and not is_hidden:
-            raise already_there(path)
-    file = folder / CLUSTER_FILE
-    required_inside(folder.parent, file, f"{file} {LINK}", None)
-    if file.is_file() and sum(one is not None for one in read_yaml(file.read_bytes(), str(file)).documents) > 1:
-        message = f"{file} declares more than the Cluster: import begins where no topic or class is declared yet"
-        raise ReconcilerError(message, code=EXISTS)
+def changes_for(
+    target: Target, adopted: Adopted, cluster: str | None, notes: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Sequence[FileChange], Sequence[AddedTopic]]:
+    """Return the files to write or to add to, the classes' first, and where each topic goes.
 
-
-def client_of(inputs: Inputs, folder: Path) -> Mapping[str, str]:
-    """Return the client properties to write: a file by its name, so that no secret is copied.
-
-    None are written where that file is outside the root: who plans gives it on the command line, too.
+    `cluster`: the text of the Cluster document; None where there is one. `notes`: comments above topics.
     """
-    client = {}
-    if inputs.client:
-        if inside(folder.parent, Path(inputs.client)) is None:
-            return {}
-        client["file"] = os.path.relpath(inputs.client, folder)
-    if inputs.bootstrap_server:
-        client[BOOTSTRAP] = inputs.bootstrap_server
-    return client
-
-
-def read_back(texts: Mapping[str, str], folder: Path, name: str) -> Desired:
-    """Return what these files, with a cluster.yaml that is there already, declare; raises InvalidInput as ever."""
-    with tempfile.TemporaryDirectory() as root:
-        there = Path(root) / name
-        there.mkdir()
-        files = {file: text.encode() for file, text in texts.items()}
-        if CLUSTER_FILE not in files:
-            files[CLUSTER_FILE] = (folder / CLUSTER_FILE).read_bytes()
-        for file, content in files.items():
-            (there / file).parent.mkdir(exist_ok=True)
-            (there / file).write_bytes(content)
-        return load_desired(Path(root), name)
-
-
-def cluster_text(
-    name: str,
-    said: str,
-    *,
-    cluster_id: str | None = None,
-    client: Mapping[str, str] | None = None,
-    balance: Balance | None = None,
-    spans: Mapping[str, str] | None = None,
-    waiting: int = 0,
-) -> str:
-    """Return the Cluster document. `spans`: what is to be said of each measure of the balance, by its name.
-
-    `waiting`: the partitions that a plan would elect the preferred leader of, were elections not off.
-    """
-    lines = [f"    {scalar(key)}: {scalar(value)}\n" for key, value in sorted((client or {}).items())]
-    partitions = "1 partition is" if waiting == 1 else f"{waiting} partitions are"
-    not_led = f"{partitions} not led by the preferred leader today; without this line a plan elects it"
-    return CLUSTER.format(
-        said=said,
-        name=name,
-        quoted=scalar(name),
-        cluster_id=_line(f"  clusterId: {scalar(cluster_id)}", "any other cluster is refused") if cluster_id else "",
-        client="".join(["  client:\n", *lines]) if lines else NO_CLIENT,
-        elections=_line("  elections: off", not_led) if waiting else "",
-        balance=_balance(balance or Balance(), spans or {}),
-    )
-
-
-def desired_texts(
-    cluster: str | None, adopted: Adopted, schemas: str | None, notes: Mapping[str, Sequence[str]] | None = None
-) -> Mapping[str, str]:
-    """Return all texts by file name; `cluster` is None where a cluster.yaml is there and stays."""
-    texts = {}
-    for file, text in topic_files(adopted, notes).items():
-        up = "../" * file.count("/")  # a file may stand in a folder below the cluster's
-        texts[file] = modeline(None if schemas is None else up + schemas, "Topic") + text
-    if adopted.classes:
-        texts["classes.yaml"] = modeline(schemas, "TopicClass") + class_documents(adopted.classes)
+    declares_topics = any(file.topics for file in target.files)
+    home = homes(sorted(adopted.topics), target.files) if declares_topics else first_homes(adopted)
+    if target.is_begun:
+        # The comment that tells what is left out is for those who first see the file; each import would add it anew.
+        home = {name: file for name, file in home.items() if name in adopted.topics}
+    texts: list[tuple[str, str, str]] = []
     if cluster is not None:
-        texts["cluster.yaml"] = modeline(schemas, "Cluster") + cluster
-    return texts
+        texts.append((CLUSTER_FILE, "Cluster", cluster))
+    if adopted.classes:
+        texts.append((class_home(target.files), "TopicClass", class_documents(adopted.classes)))
+    texts += [(file, "Topic", text) for file, text in topic_files(adopted, home, notes).items()]
+    changes: dict[str, FileChange] = {}
+    moved: dict[str, str] = {}
+    for file, kind, text in texts:
+        change = _change(target, changes, file, kind, text)
+        classes = tuple(each.name for each in adopted.classes) if kind == "TopicClass" else ()
+        earlier = changes[change.name].classes if change.name in changes else ()
+        changes[change.name] = replace(change, classes=(*earlier, *classes))
+        moved[file] = change.name
+    added = [AddedTopic(name, moved[home[name]], adopted.class_of.get(name)) for name in sorted(adopted.topics)]
+    return tuple(changes.values()), tuple(added)
 
 
-def target_text(target: BalanceTarget) -> str:
-    """Return a target as the YAML has it."""
-    match target:
-        case Even():
-            return "even"
-        case Within(fraction):
-            return f"{{within: {percent(fraction)}}}"
-        case _:
-            return "off"
+def _change(target: Target, changes: Mapping[str, FileChange], file: str, kind: str, text: str) -> FileChange:
+    """Return what becomes of a file that takes these documents, or of a new one where it cannot take them."""
+    there = {each.name: each.content for each in target.files}
+    written = there | {name: change.after for name, change in changes.items()}
+    if file in written:
+        after = with_added(written[file], text)
+        if after is not None:
+            return FileChange(file, there.get(file), after)
+        path = PurePosixPath(file)
+        free = (str(path.with_name(f"{path.stem}-{number}{path.suffix}")) for number in count(2))
+        file = next(name for name in free if name not in written)
+    up = "../" * file.count("/")  # a file may stand in a folder below the cluster's
+    return FileChange(file, None, (modeline(up + SCHEMAS, kind) + text).encode())
 
 
-def _balance(balance: Balance, spans: Mapping[str, str]) -> str:
-    targets = {"replicas": balance.replicas, "leaders": balance.leaders, "topics": balance.topics}
-    lines = [
-        _line(f"    {measure}: {target_text(target)}", spans.get(measure, ""))
-        for measure, target in targets.items()
-        if target_text(target) != "off"
-    ]
-    if not lines:
-        return NO_BALANCE.format(why=spans.get("none", "what to ask for once all is as it should be"))
-    return _line("  balance:", "kept today, so that nothing moves for it") + "".join(lines)
+def are_schemas_missing(target: Target, changes: Sequence[FileChange]) -> bool:
+    """Whether a new file points editors to schemas that are not there."""
+    return any(change.before is None for change in changes) and not _schemas_of(target).is_dir()
 
 
-def _line(text: str, comment: str) -> str:
-    return f"{text:<43} # {comment}\n" if comment else f"{text}\n"
+def _schemas_of(target: Target) -> Path:
+    return Path(os.path.normpath(target.folder / SCHEMAS))  # the folder itself may not be there yet
+
+
+def read_back(target: Target, changes: Sequence[FileChange]) -> Desired:
+    """Return what the folder would declare with these changes; what it declares today it must declare then too."""
+    with tempfile.TemporaryDirectory() as root:
+        contents = {file.name: file.content for file in target.files} | {each.name: each.after for each in changes}
+        for name, content in contents.items():
+            path = Path(root) / target.cluster / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        desired = load_desired(Path(root), target.cluster)
+    before = target.declared
+    if before is not None:
+        kept = {name: topic for name, topic in desired.topics.items() if name in before.topics}
+        if replace(desired, topics=kept, digest=before.digest) != before:
+            raise ReconcilerError(f"{NOTHING_WRITTEN}: {target.folder} would declare something else", code=OUR_FAULT)
+    return desired
+
+
+def write_changes(target: Target, changes: Sequence[FileChange]) -> None:
+    """Write the files, each whole or not at all; raises ReconcilerError where one is not as it was read."""
+    for change in changes:
+        path = target.folder / change.name
+        required_inside(target.root, path, f"{path}: {WRITTEN_THROUGH}", None)
+        if change.before is None and path.exists():
+            raise ReconcilerError(f"{path} is there already, and import overwrites nothing: move it away", code=EXISTS)
+        if change.before is not None and file_bytes(path, MAX_BYTES) != change.before:
+            message = f"{path} was changed while import looked at the cluster; nothing was written: run import again"
+            raise ReconcilerError(message, code=EXISTS)
+    for change in changes:
+        write_atomically(target.folder / change.name, change.after, "desired-state file", NOT_WRITTEN)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.compare import compare
@@ -14,94 +13,114 @@ from reconciler.diff.imported.evenness import (
     replica_counts,
     tightest_band,
 )
-from reconciler.diff.imported.strongest_rules import adopted, elections_wanted
+from reconciler.diff.imported.joining import changed_by_a_plan, with_declared_classes
+from reconciler.diff.imported.strongest_rules import adopted, elections_wanted, is_undeclared, judged
 from reconciler.diff.managed import is_ignored
 from reconciler.diff.rules import topic_rules
 from reconciler.files.desired_writer import is_writable
-from reconciler.files.load import load_desired
+from reconciler.files.layout import usual_classes
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import CLUSTER_FILE, Balance, BrokerState, Desired, DesiredCluster, Even, Off
-from reconciler.model.imported import Deviation, Imported
+from reconciler.model.imported import Adopted, Deviation, Imported
 from reconciler.model.move import Move
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import counted
+from reconciler.workflow.cluster_text import client_of, cluster_text
 from reconciler.workflow.import_target import (
-    client_of,
-    cluster_text,
-    desired_texts,
+    NOTHING_WRITTEN,
+    OUR_FAULT,
+    Target,
+    are_schemas_missing,
+    changes_for,
     read_back,
-    refuse_declared,
-    write_new,
+    target_of,
+    write_changes,
 )
-from reconciler.workflow.init import schemas_beside
 from reconciler.workflow.inputs import Inputs, NotNamed, checked_name, cluster_name
 from reconciler.workflow.sources import observed_state
 
-NOT_LED, NOT_EMPTY, OUR_FAULT = "KR014", "KR015", "KR018"
+NOT_LED, NOT_EMPTY = "KR014", "KR015"
+ALSO = ", with or without what was added"
 STEPS = 3
 """What is shown as progress once the cluster is read: its rules, its balance, the files read back."""
-_OUR_FAULT = "internal error, please report it: nothing was written, as the files would not say what is"
 
 
-def import_cluster(inputs: Inputs, *, progress: ProgressHook | None = None) -> Imported:
-    """Write what a cluster, or a snapshot, shows as desired state below the root; no file that is there is touched.
+def import_cluster(inputs: Inputs, *, is_dry: bool = False, progress: ProgressHook | None = None) -> Imported:
+    """Declare what a cluster, or a snapshot, shows and nothing declares yet, below the root.
 
-    A cluster.yaml that is there stays, and says how to reach the cluster. Every rule written was judged as a plan
-    judges it, and the files are read and planned before they are in place.
+    What is there keeps every byte, and a cluster.yaml that is there says how to reach the cluster. Every rule written
+    was judged as a plan judges it, and the files are read and planned before they are in place. `is_dry`: none is
+    written.
     """
     if not inputs.cluster and (inputs.state or inputs.is_client_given):
         raise NotNamed(f"name the cluster, which is to be a folder of {inputs.root}, with --cluster, such as prod-eu")
-    name = checked_name(cluster_name(inputs))
-    folder = Path(inputs.root) / name
-    base, is_kept = _base(inputs, name, folder)
-    observed = observed_state(inputs, base if is_kept else None, progress)
-    base = _as_it_stands(base)
+    target = target_of(inputs.root, checked_name(cluster_name(inputs)))
+    declared = target.declared
+    if declared is None and not (inputs.state or inputs.is_client_given):
+        where = f"{target.folder} has no {CLUSTER_FILE}"
+        raise NotNamed(f"no cluster to import: {where}; name --bootstrap-server, --client or --state")
+    observed = observed_state(inputs, declared, progress)
+    base = _as_it_stands(declared or Desired(DesiredCluster(target.cluster)))
     step: ProgressHook = progress or (lambda _what, _done, _total: None)
     step("its rules", 0, STEPS)
     found = adopted(base, observed, is_writable)
     step("its balance", 1, STEPS)
-    plain = replace(base, cluster=replace(base.cluster, balance=Balance()), topics=found.topics)
-    kept = _balance_kept(plain, observed)
-    found = with_classes(replace(found, deviations=(*_not_led(kept.waiting, is_kept=is_kept), *found.deviations)))
+    found, kept = _more(target, found, base, observed) if target.is_begun else _first(target, found, base, observed)
     text = cluster_text(
-        name,
+        target.cluster,
         "the cluster as it is, with the strongest rules it keeps. A plan is empty.",
         cluster_id=observed.cluster_id if observed.cluster_id.isprintable() else None,
-        client=client_of(inputs, folder),
+        client=client_of(inputs, target.folder),
         balance=kept.balance,
         spans=kept.spans,
         waiting=len(kept.waiting),
     )
-    texts = desired_texts(None if is_kept else text, found, schemas_beside(inputs.root))
+    changes, added = changes_for(target, found, None if declared else text)
     step("the files back", 2, STEPS)
-    left = _moves_left(texts, folder, name, observed)
-    if left and not is_kept:
-        raise ReconcilerError(f"{_OUR_FAULT}: a plan would {left}", code=OUR_FAULT)
+    left = _moves_left(read_back(target, changes), observed)
+    if left and declared is None:
+        raise ReconcilerError(f"{NOTHING_WRITTEN}: a plan would {left}", code=OUR_FAULT)
     if left:
-        message = f"{folder / CLUSTER_FILE} asks for more than the cluster keeps: a plan would {left}"
+        what = target.folder if target.is_begun else target.folder / CLUSTER_FILE
+        also = declared is not None and bool(added) and _moves_left(declared, observed) == left
+        message = f"{what} asks for more than the cluster keeps{ALSO if also else ''}: a plan would {left}"
         found = replace(found, deviations=(Deviation(NOT_EMPTY, message), *found.deviations))
+    is_lacking = are_schemas_missing(target, changes)
+    if not is_dry:
+        write_changes(target, changes)
+    known = [name for name in observed.topics if not (is_ignored(base, name) or observed.topics[name].is_internal)]
+    undeclared = sum(is_undeclared(base, observed, name) for name in known)
     return Imported(
-        cluster=name,
-        folder=str(folder),
-        files=write_new(folder, texts),
+        cluster=target.cluster,
+        folder=str(target.folder),
+        changes=tuple(changes),
+        added=tuple(added),
         source="snapshot" if inputs.state else "cluster",
         adopted=found,
         kept=kept.balance,
-        ignored=sum(is_ignored(base, each) or observed.topics[each].is_internal for each in observed.topics),
-        is_cluster_file_kept=is_kept,
+        declared=len(known) - undeclared if target.is_begun else None,
+        is_dry=is_dry,
+        are_schemas_missing=is_lacking,
+        ignored=len(observed.topics) - len(known),
+        is_cluster_file_kept=declared is not None,
         is_plan_empty=not left,
     )
 
 
-def _base(inputs: Inputs, name: str, folder: Path) -> tuple[Desired, bool]:
-    """Return what the cluster's own file declares, and whether there is one; the folder must hold nothing else."""
-    refuse_declared(folder)
-    if (folder / CLUSTER_FILE).is_file():
-        return load_desired(Path(inputs.root), name), True
-    if not (inputs.state or inputs.is_client_given):
-        message = f"no cluster to import: {folder} has no {CLUSTER_FILE}; name --bootstrap-server, --client or --state"
-        raise NotNamed(message)
-    return Desired(DesiredCluster(name)), False
+def _first(target: Target, found: Adopted, base: Desired, observed: Cluster) -> tuple[Adopted, "_Kept"]:
+    """Return all topics of a cluster with the classes found, and the balance that they keep."""
+    kept = _balance_kept(judged(base, found.topics), observed)
+    told = _not_led(kept.waiting, is_kept=target.declared is not None)
+    return with_classes(replace(found, deviations=(*told, *found.deviations))), kept
+
+
+def _more(target: Target, found: Adopted, base: Desired, observed: Cluster) -> tuple[Adopted, "_Kept"]:
+    """Return topics that came later, each with the declared class that fits it; of the balance nothing is said."""
+    usual = usual_classes(found.topics, target.files)
+    joined = with_declared_classes(found, target.classes, usual, changed_by_a_plan(base, observed))
+    # Who declares topics without any class goes on so.
+    return with_classes(joined, target.classes) if target.classes or not base.topics else joined, _Kept(Balance(), {})
 
 
 def _as_it_stands(base: Desired) -> Desired:
@@ -167,19 +186,21 @@ def _span(counts: Counts) -> str:
     return str(found[0]) if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
 
 
-def _moves_left(texts: Mapping[str, str], folder: Path, name: str, observed: Cluster) -> str:
+def _moves_left(desired: Desired, observed: Cluster) -> str:
     """Return in words what a plan of these files, read as ever, would do; nothing for an empty plan."""
     from reconciler.workflow.plan import plan_of
 
-    desired = read_back(texts, folder, name)
     try:
-        plan = plan_of(desired, observed)
+        # Copies follow their source, which nobody looked at.
+        plan = plan_of(replace(desired, mirrors=()), observed)
     except ReconcilerError as error:
         return f"fail: {error}"
     if plan.is_empty:
         return ""
     summary = plan.summary
-    return (
-        f"change {len(plan.topic_changes)} topics, move {summary.replica_moves} replicas, "
-        f"hold {summary.elections} elections"
+    does = (
+        ("change", len(plan.topic_changes), "topic"),
+        ("move", summary.replica_moves, "replica"),
+        ("hold", summary.elections, "election"),
     )
+    return ", ".join(f"{verb} {counted(many, noun)}" for verb, many, noun in does if many) or "reorder replicas"

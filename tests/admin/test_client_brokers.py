@@ -1,10 +1,11 @@
 """The client against real brokers that die, freeze and refuse: what the contract cannot ask of a simulated cluster."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -16,8 +17,12 @@ from confluent_kafka.admin import (
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 from helpers.waiting import HANG, wait_for
+from kafka.admin._transactions import AbortTransactionSpec
 from kafka.protocol.consumer import JoinGroupRequest, SyncGroupRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
+from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
+from kafka.record.default_records import DefaultRecordBatchBuilder
+from kafka.structs import TopicPartition as KafkaPartition
 
 from reconciler.admin.client import KafkaAdmin, connect, observe, requests
 from reconciler.admin.client.offsets import end_offsets
@@ -27,6 +32,7 @@ from reconciler.model.change import ConfigChange, ConfigOperation, CreateTopic
 from reconciler.model.cluster import LEADER_THROTTLED_RATE
 from reconciler.model.problem import ClusterUnavailable, MissingRight, OutcomeUnknown
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.vitals import LateTransactions
 
 NewKafka = Callable[..., KafkaCluster]
 USERS = {"admin": "admin-password", "reader": "reader-password", "nobody": "nobody-password"}
@@ -58,17 +64,20 @@ def create(admin: KafkaAdmin, name: str, *assignment: Sequence[int]) -> None:
 def test_the_next_change_after_the_death_of_the_active_controller_is_made_by_its_successor(
     three: KafkaCluster, admin: KafkaAdmin
 ) -> None:
-    controller = observe.controller_id(admin.wire)
+    controller, epoch = observe.controller_id(admin.wire), admin.quorum().epoch
     assert controller is not None
+    assert epoch is not None
     three.kill(controller)
     alive = [broker for broker in (1, 2, 3) if broker != controller]
     try:
         create(admin, "after-the-controller", alive)
     except OutcomeUnknown:
         wait_for(lambda: bool(admin.topics(["after-the-controller"])), "the topic")
-    successor = observe.controller_id(admin.wire)
+    successor, later = observe.controller_id(admin.wire), admin.quorum().epoch
     three.start(controller)
     assert successor in alive
+    assert later is not None
+    assert later > epoch
 
 
 def test_a_frozen_broker_delays_reads_once(
@@ -308,3 +317,75 @@ def test_the_cluster_is_observed_with_few_requests(
     assert not any("auto.leader.rebalance.enable" in broker.configs for broker in seen.brokers.values())
     static = seen.in_force("auto.leader.rebalance.enable")  # of server.properties, as no broker has it of itself
     assert (static, seen.number_in_force("default.replication.factor")) == (dict.fromkeys(seen.brokers, "false"), 1)
+
+
+HOUR_MS = 3_600_000
+VERIFIED = "transaction.partition.verification.enable"
+
+
+def left_hanging(admin: KafkaAdmin, key: TopicPartition, leader: int, written_ms: int) -> int:
+    """Write a record of a transaction that no coordinator is told of, and return its producer's id.
+
+    A late write to a broker that does not verify transactions (KIP-890) comes to the same.
+    """
+    begun = admin.wire.read(partial(InitProducerIdRequest, transactional_id=None, transaction_timeout_ms=60_000))
+    batch = DefaultRecordBatchBuilder(2, 0, 1, begun.producer_id, begun.producer_epoch, 0, 10_000)
+    batch.append(0, written_ms, None, b"left", [])
+    form = ProduceRequest.TopicProduceData
+    data = form.PartitionProduceData(index=key.partition, records=bytes(batch.build()))
+    # With version 12 the leader itself would add the partition to the transaction.
+    build = partial(
+        ProduceRequest, transactional_id="nobody-knows", acks=-1, timeout_ms=10_000,
+        topic_data=[form(name=key.topic, partition_data=[data])], max_version=11,
+    )  # fmt: skip
+    (topic,) = admin.wire.read(build, leader).responses
+    assert [one.error_code for one in topic.partition_responses] == [0]
+    return int(begun.producer_id)
+
+
+def test_a_transaction_that_no_coordinator_knows_is_told_from_one_that_is_only_late(
+    three: KafkaCluster, admin: KafkaAdmin
+) -> None:
+    create(admin, "written", (1, 2, 3), (2, 3, 1))
+    hanging, late = TopicPartition("written", 0), TopicPartition("written", 1)
+    leaders: dict[TopicPartition, int | None] = {hanging: 1, late: 2}
+    now = int(admin.clock.now().timestamp() * 1000)
+    for value in ("false", "true"):  # the leader verifies again before anything is looked at
+        change = ConfigChange(VERIFIED, ConfigOperation.SET, value)
+        assert admin.alter_broker_configs(1, [change]) == Answer()
+        if value == "false":
+            wait_for(lambda: admin.broker_settings([1], [VERIFIED])[1][VERIFIED] == "false", "the setting")
+            producer_id = left_hanging(admin, hanging, 1, now - HOUR_MS)
+    producer = Producer({"bootstrap.servers": three.bootstrap, "transactional.id": "slow", "log_level": 0})
+    producer.init_transactions(HANG)
+    producer.begin_transaction()
+    producer.produce("written", b"x", partition=1, timestamp=now - HOUR_MS)
+    producer.flush(HANG)
+
+    seen = admin.late_transactions(leaders, now - HOUR_MS // 2)
+    assert [one.topic_partition for one in seen.found] == [hanging, late]
+    first, second = seen.found
+    assert (first.producer_id, first.first_offset, first.known) == (producer_id, 0, None)
+    assert first.last_written_ms == now - HOUR_MS
+    assert second.known is not None
+    assert (second.known.transactional_id, second.known.state) == ("slow", "Ongoing")
+    assert second.known.began_ms > now - HOUR_MS // 2
+    assert admin.late_transactions(leaders, now - 2 * HOUR_MS).found == ()
+
+    grant = AdminClient({"bootstrap.servers": three.bootstrap, "log_level": 0})
+    limited = connect(three.properties_of("nobody"))
+    unread = LateTransactions(now, untold=0)
+    for right, expected in (
+        (AclOperation.DESCRIBE, replace(unread, untold=2)),
+        (AclOperation.READ, replace(unread, hidden=2)),
+    ):
+        rule = (ResourcePatternType.LITERAL, "User:nobody", "*", right, AclPermissionType.ALLOW)
+        for granted in grant.create_acls([AclBinding(ResourceType.TOPIC, "written", *rule)]).values():
+            granted.result()
+        wait_for(lambda: limited.late_transactions(leaders, now) == expected, f"{right} to be known")  # noqa: B023
+    limited.close()
+
+    producer.abort_transaction(HANG)
+    partition = KafkaPartition(*hanging)
+    admin.wire.client.abort_transaction(AbortTransactionSpec(partition, producer_id, first.producer_epoch))
+    wait_for(lambda: admin.late_transactions(leaders, now) == unread, "nothing to be open")

@@ -8,7 +8,12 @@ import kafka.errors
 import pytest
 from admin.test_client_wire import TIME_OUT, Brokers
 from kafka.protocol.admin import DeleteGroupsResponse, DescribeGroupsResponse, ListGroupsResponse
-from kafka.protocol.consumer import ConsumerProtocolAssignment, OffsetCommitResponse, OffsetFetchResponse
+from kafka.protocol.consumer import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    OffsetCommitResponse,
+    OffsetFetchResponse,
+)
 from kafka.protocol.metadata import FindCoordinatorResponse
 
 from reconciler.admin.client import group_writes, groups, wire
@@ -111,6 +116,19 @@ def test_a_topic_that_an_assignment_names_twice_is_one_topic() -> None:
     known.group = classic(ConsumerProtocolAssignment(assigned_partitions=parts, user_data=None).encode(version=1))
     (group,) = groups.all_groups(known.brokers.wire(), [1, 2]).values()
     assert group.members[0].assignment == {"a": (1,), "b": (0, 2, 3)}
+
+
+@pytest.mark.parametrize(("protocol", "told"), [("by-weight", "Mw=="), ("sticky", None)])
+def test_what_a_members_own_assignor_sent_is_read_and_what_kafkas_own_sends_is_not(
+    protocol: str, told: str | None
+) -> None:
+    known = Coordinators()
+    known.group = classic(b"")
+    known.group.protocol_data = protocol
+    sent = ConsumerProtocolSubscription(topics=["t"], user_data=b"3", owned_partitions=[])
+    known.group.members[0].member_metadata = sent.encode(version=1)
+    (group,) = groups.all_groups(known.brokers.wire(), [1, 2]).values()
+    assert (group.members[0].subscription, group.members[0].user_data) == (("t",), told)
 
 
 def test_a_kip_848_group_is_described_with_what_its_members_own() -> None:

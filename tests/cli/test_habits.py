@@ -18,6 +18,7 @@ HABITS = [
     ("plan -json", "-o json"),
     ("plan -chdir=live", "-C DIR"),
     ("plan -refresh=false", "--state FILE"),
+    ("plan -generate-config-out=topics.tf", "reconciler import"),
     ("apply --auto-approve", "--yes"),
     ("apply -auto-approve p", "--yes"),
     ("apply", "reconciler plan --out plan.json"),

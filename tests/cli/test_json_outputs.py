@@ -53,6 +53,7 @@ CASES: tuple[tuple[str, tuple[str, ...], int], ...] = (
     ("topics-key", ("topics", "key", "clicks", "k"), 0),
     ("topics-key", ("topics", "key", "clicks", "k", "--partitions", "18"), 0),
     ("topics-key", ("topics", "key", "no", "k"), 1),
+    ("schemas", ("schemas", "--out", "schemas"), 0),
     ("doctor", ("doctor",), 0),
     ("collect", ("collect", "--out", "samples"), 0),
     ("run", ("cancel", "plan.json"), 0),

@@ -21,7 +21,16 @@ from reconciler.model.problem import Problem, Severity
 from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import DiskReport, Features, LogDirState, Rights, Vitals
+from reconciler.model.vitals import (
+    CoordinatedTransaction,
+    DiskReport,
+    Features,
+    LateTransactions,
+    LogDirState,
+    OpenTransaction,
+    Rights,
+    Vitals,
+)
 from reconciler.workflow.doctor import examine
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -390,3 +399,42 @@ def test_errors_come_first_and_the_order_is_always_the_same() -> None:
     assert gravities == sorted(gravities, key=list(Severity).index)
     assert len(set(gravities)) == 3
     assert diagnose(seen(cluster)) == diagnose(seen(cluster))
+
+
+MINUTE = 60_000
+
+
+@pytest.mark.parametrize(
+    ("known", "since_minutes", "codes"),
+    [
+        (None, 21, {"KR664"}),
+        (None, 19, set()),
+        (CoordinatedTransaction("app", "PrepareCommit", -21 * MINUTE), 21, {"KR665"}),
+        # Its records have old times, and it has only just begun.
+        (CoordinatedTransaction("app", "Ongoing", -MINUTE), 21, set()),
+    ],
+)
+def test_a_transaction_hangs_that_no_coordinator_knows_after_the_longest_time_allowed(
+    known: CoordinatedTransaction | None, since_minutes: int, codes: set[str]
+) -> None:
+    admin = SimulatedAdmin(small_cluster("a-0: 1,2,3", "a-1: 2,3,1"))
+    now = int(admin.clock.now().timestamp() * 1000)
+    if known is not None:
+        known = replace(known, began_ms=now + known.began_ms)
+    late = OpenTransaction(A1, 9000, 0, 4711, now - since_minutes * MINUTE, known)
+    admin.transactions = LateTransactions(found=(late,))
+    found = {code: one for code, one in findings_of(examine(admin)).items() if code in {"KR664", "KR665"}}
+    assert set(found) == codes
+    for one in found.values():
+        assert one.partitions == (A1,)
+        assert "a-1 from offset 4711 on, of producer 9000, last written" in one.message
+    if "KR664" in codes:
+        assert "abort --topic a --partition 1 --start-offset 4711" in found["KR664"].next
+
+
+def test_the_longest_time_allowed_is_the_brokers_own() -> None:
+    cluster = small_cluster("a-0: 1,2,3")
+    brokers = {1: replace(cluster.brokers[1], settings={"transaction.max.timeout.ms": str(30 * MINUTE)})}
+    admin = SimulatedAdmin(replace(cluster, brokers={**cluster.brokers, **brokers}))
+    now = int(admin.clock.now().timestamp() * 1000)
+    assert examine(admin).transactions.before_ms == now - 35 * MINUTE

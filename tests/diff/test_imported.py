@@ -317,6 +317,33 @@ def test_a_class_is_named_by_its_policy_first_then_by_how_long_it_keeps_then_by_
 
 
 @pytest.mark.parametrize(
+    ("key", "value", "name"),
+    [
+        ("max.message.bytes", "5242880", "max-message-5mib"),
+        ("retention.bytes", "-1", "keep-without-end"),
+        ("retention.bytes", "10737418240", "keep-10gib"),
+        ("segment.bytes", "1048577", "segment-1048577b"),
+        ("delete.retention.ms", "86400000", "delete-retention-1d"),
+        ("message.timestamp.type", "LogAppendTime", "message-timestamp-logappendtime"),
+        ("compression.type", "zstd", "compression-zstd"),
+        ("vendor.option", "a-value-that-is-much-too-long-for-a-name", "vendor-option"),
+    ],
+)
+def test_a_class_is_called_by_amounts_as_people_write_them_and_never_by_half_of_a_number(
+    key: str, value: str, name: str
+) -> None:
+    made = {f"s{number}": {"x": "1"} for number in range(5)} | {f"t{number}": {key: value} for number in range(4)}
+    assert [*classes(topics(**made))] == ["standard", name]
+
+
+def test_names_that_would_be_one_are_told_apart_by_more_of_what_they_say() -> None:
+    usual = {f"s{number}": {"x": "1"} for number in range(9)}
+    common = {"a": "1", "b": "1", "c": "1"}
+    made = usual | {f"t{n}": {**common, "d": "1"} for n in range(5)} | {f"u{n}": {**common, "d": "2"} for n in range(4)}
+    assert [*classes(topics(**made))] == ["standard", "a-1-b-1-c-1", "a-1-b-1-c-1-d-2"]
+
+
+@pytest.mark.parametrize(
     ("spread", "name"), [(Spread.PREFER, "loosely-spread"), (Spread.IGNORE, "unspread"), (None, "unspread")]
 )
 def test_a_class_that_differs_in_its_spread_is_named_by_it(spread: Spread | None, name: str) -> None:

@@ -1,10 +1,13 @@
-"""Topic files of Strimzi, Jikkou and topicctl, in the forms that these tools document, and what of them is wrong."""
+"""Topic files of other tools, in the forms that these tools document, and what of them is wrong."""
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from reconciler.files.foreign.read import read_foreign
+from reconciler.files.foreign.read import TOOL_NAMES, read_foreign
 from reconciler.files.foreign.topics import Reading
 from reconciler.model.desired import DesiredTopic, Placement, Spread
 from reconciler.model.problem import InvalidInput
@@ -246,7 +249,7 @@ def test_what_has_no_effect_is_named(tmp_path: Path) -> None:
         "7 KR192 spec.nosuch is not known and has no effect",
         "12 KR192 spec.config.retention.ms has no value and is left out",
         "16 KR192 spec.config.follower.replication.throttled.replicas " + THROTTLE,
-        "18 KR193 the document is neither a KafkaTopic of Strimzi or Jikkou nor a topic of topicctl, and is left out",
+        f"18 KR193 the document is nothing of {TOOL_NAMES}, and is left out",
     ]
 
 
@@ -271,3 +274,153 @@ def test_a_folder_is_read_with_all_below_it(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidInput, match="holds no YAML or JSON files"):
         read_foreign([str(tmp_path / "empty")])
+
+
+MONGEY = 'provider["registry.terraform.io/mongey/kafka"]'
+CANARY = "canary-of-mine"
+
+
+def attributes(name: str, **more: object) -> dict[str, object]:
+    config = {"cleanup.policy": "compact", "segment.ms": "20000"}
+    return {"id": name, "name": name, "partitions": 6, "replication_factor": 3, "config": config, **more}
+
+
+def resource(name: str, *instances: Mapping[str, object], **more: object) -> dict[str, object]:
+    held = {"mode": "managed", "type": "kafka_topic", "name": name, "provider": MONGEY, "instances": list(instances)}
+    return {**held, **more}
+
+
+def state(*resources: Mapping[str, object], **more: object) -> str:
+    """Return a state file as Terraform writes it."""
+    outputs = {"password": {"value": CANARY, "type": "string", "sensitive": True}}
+    whole = {"version": 4, "terraform_version": "1.9.0", "serial": 7, "lineage": "x", "outputs": outputs}
+    return json.dumps({**whole, "resources": resources, **more}, indent=2)
+
+
+def shown(*resources: Mapping[str, object], children: tuple[Mapping[str, object], ...] = ()) -> str:
+    """Return what `terraform show -json` prints: all on one line."""
+    root = {"resources": list(resources), "child_modules": list(children)}
+    return json.dumps({"format_version": "1.0", "terraform_version": "1.9.0", "values": {"root_module": root}})
+
+
+def managed(address: str, values: Mapping[str, object], **more: object) -> dict[str, object]:
+    kind, _, name = address.partition(".")
+    return {"address": address, "mode": "managed", "type": kind, "name": name, "values": values, **more}
+
+
+LOGS = DesiredTopic(
+    "logs", partitions=6, replication_factor=3, config={"cleanup.policy": "compact", "segment.ms": "20000"}
+)
+
+
+def test_terraforms_state_of_whatever_else_it_holds(tmp_path: Path) -> None:
+    each = ({"index_key": name, "attributes": attributes(name)} for name in ("a", "b"))
+    text = state(
+        resource("logs", {"attributes": attributes("logs")}),
+        resource("many", *each, module="module.m", each="map"),
+        resource("old", {"deposed": "6e0f", "attributes": attributes("gone")}),
+        resource("data", {"attributes": attributes("read")}, mode="data"),
+        resource("vm", {"attributes": {"user_data": f"\x1b[31m\u2028{CANARY}"}}, type="aws_instance"),
+        resource("other", {"attributes": {}}, type="aws_msk_topic"),
+    )
+    reading = read(tmp_path, text)
+    assert sorted(topics(reading)) == ["a", "b", "logs"]
+    assert topics(reading)["logs"] == LOGS
+    assert {each.cluster for each in reading.topics} == {None}
+    (left_out,) = told(reading)
+    assert left_out.endswith("KR193 aws_msk_topic.other is of a provider that is not known here, and is left out")
+    assert text.splitlines()[int(left_out.split()[0]) - 1].strip() == "{"
+    assert read(tmp_path, text, "terraform").topics == reading.topics
+    assert read(tmp_path, text, "strimzi").topics == []
+
+
+def test_each_alias_of_a_provider_is_a_cluster_of_its_own(tmp_path: Path) -> None:
+    text = state(
+        resource("a", {"attributes": attributes("logs")}),
+        resource("b", {"attributes": attributes("logs")}, provider=f"{MONGEY}.us"),
+    )
+    assert [(each.topic.name, each.cluster) for each in read(tmp_path, text).topics] == [
+        ("logs", "default"), ("logs", "us"),
+    ]  # fmt: skip
+
+
+def test_what_terraform_show_prints_with_modules_and_confluents_topics(tmp_path: Path) -> None:
+    confluent = {
+        "topic_name": "orders", "partitions_count": 4, "id": "lkc-1/orders", "kafka_cluster": [{"id": "lkc-1"}],
+        "rest_endpoint": "https://x", "credentials": [{"key": CANARY, "secret": CANARY}],
+        "config": {"retention.ms": "1"},
+    }  # fmt: skip
+    below = {"address": "module.m", "resources": [managed("confluent_kafka_topic.o", confluent)]}
+    old = managed("kafka_topic.old", attributes("gone"), deposed_key="6e0f")
+    reading = read(tmp_path, shown(managed("kafka_topic.logs", attributes("logs")), old, children=(below,)))
+    assert topics(reading) == {
+        "logs": LOGS,
+        "orders": DesiredTopic("orders", partitions=4, config={"retention.ms": "1"}),
+    }
+    assert [each.cluster for each in reading.topics] == [None, "lkc-1"]
+    assert told(reading) == []
+
+
+REASSIGNMENT: Mapping[str, Any] = {
+    "version": 1,
+    "partitions": [
+        {"topic": "orders", "partition": 1, "replicas": [2, 3], "log_dirs": ["any", "any"]},
+        {"topic": "orders", "partition": 0, "replicas": [1, 2], "log_dirs": ["/d1", "any"]},
+        {"topic": "mixed", "partition": 0, "replicas": [1, 2, 3]},
+        {"topic": "mixed", "partition": 1, "replicas": [1]},
+    ],
+}
+
+
+def test_a_reassignment_becomes_explicit_assignments(tmp_path: Path) -> None:
+    reading = read(tmp_path, json.dumps(REASSIGNMENT))
+    assert topics(reading) == {
+        "orders": DesiredTopic(
+            "orders", partitions=2, replication_factor=2, placement=Placement(assignment=((1, 2), (2, 3)))
+        ),
+        "mixed": DesiredTopic("mixed", partitions=2, placement=Placement(assignment=((1, 2, 3), (1,)))),
+    }
+    assert len(told(reading)) == 1
+    assert "log_dirs is not mapped" in told(reading)[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('variable "n" {}\nresource "kafka_topic" "a" {\n  name = "x"\n}\n', "1:1: the file is HCL"),
+        ('resource "kafka_topic" "a" {\n  count = 2\n}\n', "give the output of `terraform show -json`"),
+        (json.dumps({"resource": {"kafka_topic": {"a": {"name": "${var.n}"}}}}), "1:14: the file is HCL"),
+        (state(version=3), "2:14: version is a state of Terraform in an old form"),
+        (json.dumps({"format_version": "1.2", "planned_values": {}}), "is a plan of Terraform, and not what there is"),
+        (shown(managed("kafka_topic.a", attributes("a", partitions="6"))), "kafka_topic.a.partitions must be a whole"),
+        (shown(managed("kafka_topic.a", attributes("a") | {"name": None})), "kafka_topic.a.name is missing"),
+        (
+            shown(managed("kafka_topic.a", attributes("a", config={"retention.ms": CANARY}))),
+            "that Kafka would not take",
+        ),
+        (
+            json.dumps({"version": 1, "partitions": [{"topic": "a", "partition": 1, "replicas": [1]}]}),
+            "topic a: partition 0 is missing, and an assignment names all of them",
+        ),
+        (
+            json.dumps({"version": 1, "partitions": [{"topic": "a", "partition": 0, "replicas": [1, 1]}]}),
+            "replicas must be a list of different broker ids",
+        ),
+        (json.dumps({"version": 1, "partitions": [REASSIGNMENT["partitions"][0]] * 2}), "orders-1 is there twice"),
+        (json.dumps({"version": 1, "partitions": [{"topic": "a", "replicas": [1]}]}), "partition must be a whole"),
+    ],
+)
+def test_what_cannot_be_read_truly_is_refused_in_a_sentence(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        read(tmp_path, text)
+    found = "\n".join(str(problem) for problem in refused.value.problems)
+    assert words in found
+    assert CANARY not in found
+
+
+def test_a_folder_of_hcl_alone_is_told_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text("locals {}\n")
+    with pytest.raises(InvalidInput, match=r"main.tf: the file is HCL, .*`terraform show -json`"):
+        read_foreign([str(tmp_path)])
+    (tmp_path / "terraform.tfstate").write_text(state(resource("logs", {"attributes": attributes("logs")})))
+    assert sorted(topics(read_foreign([str(tmp_path)]))) == ["logs"]

@@ -1,5 +1,6 @@
 """How many partitions: the formula at its edges, what each side asks for, and what the costs come to by hand."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -87,6 +88,10 @@ def test_the_costs_are_those_of_plain_arithmetic() -> None:
     assert (everything.now, everything.after, everything.is_outdated) == (50, 56, True)
     assert cost(advice, "batches in a producer").after == 24 * 16384
     assert cost(advice, "fetched records in a consumer").after == MIB
+    readers = cost(advice, "consumers of one group that read at once, at most")
+    assert (readers.now, readers.after) == (12, 24)
+    # Each of 24 members reads one partition, 4 of them from one broker, which coordinates all 24.
+    assert cost(advice, "connections of one group on its busiest broker").after == 4 + 24
 
 
 def test_many_partitions_between_two_brokers_cost_latency() -> None:
@@ -121,3 +126,10 @@ def test_by_figures_alone_nothing_is_said_of_brokers() -> None:
     assert (advice.brokers, advice.even_partitions, advice.existing) == (None, None, None)
     assert "give --brokers for what each broker bears" in advice.notes
     assert cost(advice, "replicas on all brokers together").after == 18
+    assert not [each for each in advice.costs if each.name.startswith("connections")]
+
+
+def test_members_that_read_many_partitions_connect_once_to_each_broker() -> None:
+    advice = advise(Wanted(consumers=3, brokers=2), replace(ORDERS, groups={}))
+    # Each of 3 members reads 4 of the 12 partitions, and so from both brokers.
+    assert cost(advice, "connections of one group on its busiest broker").after == 3 + 3

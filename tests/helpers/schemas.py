@@ -29,6 +29,7 @@ from reconciler.model.status import Status, StatusesReport
 from reconciler.model.topic_report import KeyReport, TopicDescriptions, TopicList
 from reconciler.workflow.init import Written
 from reconciler.workflow.pipelines import Pipelines
+from reconciler.workflow.schemas import WrittenSchemas
 
 FOLDER = Path(__file__).resolve().parents[2] / "schemas"
 
@@ -91,6 +92,7 @@ FORMATS = {
     "topics-describe": Format(TopicDescriptions, "TopicsDescribe", "What `reconciler topics describe -o json` prints"),
     "topics-key": Format(KeyReport, "TopicsKey", "What `reconciler topics key -o json` prints"),
     "import": Format(ImportReport, "Import", "What `reconciler import -o json` prints"),
+    "schemas": Format(WrittenSchemas, "Schemas", "What `reconciler schemas -o json` prints"),
     "throttle": Format(AskedThrottle, "Throttle", "What `reconciler throttle -o json` prints"),
 }
 """By file. The others are written by hand: people write what they describe, or no type is there yet."""

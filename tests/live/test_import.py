@@ -14,30 +14,39 @@ pytestmark = pytest.mark.brokers
 
 COMPACT = {"cleanup.policy": "compact", "min.insync.replicas": "2"}
 # Brokers 1 to 6 stand in racks a, b, c, a, b, c.
-TOPICS: Mapping[str, tuple[list[list[int]], Mapping[str, str]]] = {
+Topics = Mapping[str, tuple[list[list[int]], Mapping[str, str]]]
+TOPICS: Topics = {
     "import-orders": ([[1, 2, 3], [5, 6, 4], [3, 1, 2]], {"min.insync.replicas": "2", "retention.ms": "86400000"}),
     "import-prices": ([[4, 5, 6], [2, 3, 1]], COMPACT),
     "import-stock": ([[6, 1, 5]], COMPACT),
     "import-two": ([[1, 2], [5, 6]], {}),
     "import-odd": ([[1, 4, 2], [2, 3, 4]], {"compression.type": "zstd"}),
 }
+LATER: Topics = {"import-later": ([[2, 3, 4], [3, 4, 5]], COMPACT)}
 
 
 @pytest.fixture
 def live(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
     admin, observer = AdminClient({"bootstrap.servers": kafka.bootstrap}), Observer(kafka.bootstrap)
+    all_names = [*TOPICS, *LATER]
+    create(kafka, TOPICS)
+    yield kafka
+    for answer in admin.delete_topics(all_names).values():
+        answer.result(timeout=HANG)
+    kafka.wait_for(lambda: not list(observer.partitions(*all_names)), "the topics to be gone")
+
+
+def create(kafka: KafkaCluster, topics: Topics) -> None:
+    """Make topics as somebody does by hand, and wait until they are there."""
+    admin, observer = AdminClient({"bootstrap.servers": kafka.bootstrap}), Observer(kafka.bootstrap)
     new = [
         NewTopic(name, len(lists), replica_assignment=lists, config=dict(configs))
-        for name, (lists, configs) in TOPICS.items()
+        for name, (lists, configs) in topics.items()
     ]
     for answer in admin.create_topics(new).values():
         answer.result(timeout=HANG)
-    kafka.wait_for(lambda: len(list(observer.partitions(*TOPICS))) == sum(len(each[0]) for each in TOPICS.values()),
+    kafka.wait_for(lambda: len(list(observer.partitions(*topics))) == sum(len(each[0]) for each in topics.values()),
                    "the topics to be there")  # fmt: skip
-    yield kafka
-    for answer in admin.delete_topics(list(TOPICS)).values():
-        answer.result(timeout=HANG)
-    kafka.wait_for(lambda: not list(observer.partitions(*TOPICS)), "the topics to be gone")
 
 
 def test_an_imported_cluster_plans_to_nothing_and_an_edit_is_applied(live: KafkaCluster, tmp_path: Path) -> None:
@@ -46,6 +55,9 @@ def test_an_imported_cluster_plans_to_nothing_and_an_edit_is_applied(live: Kafka
     reconciler("validate", cwd=tmp_path)
     planned = reconciler("plan", "--detailed-exitcode", cwd=tmp_path)
     assert planned.out.startswith("No changes. ")
+    create(live, LATER)
+    assert "topics.yaml: import-later" in reconciler("import", cwd=tmp_path).err
+    reconciler("diff", "--detailed-exitcode", cwd=tmp_path)
     folder = tmp_path / "desired-state" / "live"
     (file,) = (path for path in folder.rglob("topics*.yaml") if "import-two" in path.read_text("utf-8"))
     before, text = file.read_text("utf-8").split("name: import-two")

@@ -39,7 +39,7 @@ FOUND = Diagnosis(
     ),
     safe_to_stop=(1, 2),
     start=(Start(3, opens=(TopicPartition("t", 0),)),),
-    quorum=Quorum(2, (QuorumMember(1, 7, 12), QuorumMember(2, 0, 0), QuorumMember(3)), (QuorumMember(4, 1, 2),)),
+    quorum=Quorum(2, (QuorumMember(1, 7, 12), QuorumMember(2, 0, 0), QuorumMember(3)), (QuorumMember(4, 1, 2),), 17),
     blocking={3: tuple(TopicPartition("t", number) for number in range(7))},
     unexamined=("log dirs: a right is missing",),
 )
@@ -50,7 +50,7 @@ def test_the_gravest_stands_first_with_what_to_do_next() -> None:
         "prod: Kafka 4.3, 3 brokers, 1 topic, 1,200 partitions.\n"
         "offers: moves that cannot change a replication factor (KIP-860): yes; consumer groups of KIP-848: no\n"
         "features: metadata.version 30\n"
-        "controller: 2, of the quorum 1, 2, 3; at most 7 records behind\n"
+        "controller: 2, epoch 17, of the quorum 1, 2, 3; at most 7 records behind\n"
         "rights: 1 of 2: Describe on cluster\n"
         "error: broker 3 is not alive (KR650)\n"
         "  next: start it\n"

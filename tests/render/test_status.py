@@ -8,6 +8,7 @@ from reconciler.model.starting import Start
 from reconciler.model.status import LastEvent, MoveStatus, Phase, Status
 from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.vitals import Quorum, QuorumMember
 from reconciler.render import as_json, as_status
 
 GIB = 1024**3
@@ -35,6 +36,7 @@ UNDER_WAY = Status(
     topic_throttles={"t": {"leader.replication.throttled.replicas": "0:1\x1b"}},
     foreign={TopicPartition("u", 1): (4, 5)},
     safe_to_stop=(3,),
+    quorum=Quorum(2, tuple(QuorumMember(one, 0, 0) for one in (1, 2, 3)), epoch=17),
     blocking={1: (TopicPartition("t", 0),)},
     last_event=LastEvent(NOW, "reassign", Outcome.STARTED),
     is_open=True,
@@ -52,6 +54,7 @@ def test_a_run_under_way_tells_all_that_it_does() -> None:
         "throttled: 1 broker at 10 MiB/s, 1 topic; -v lists them\n"
         "locked by apply of plan 51d0c2aa (started by kim on build-7, process 4711, at 2026-11-21T09:00:00Z)\n"
         "not ours: u-1 is being reassigned to [4, 5]\n"
+        "controller: 2, epoch 17, of the quorum 1, 2, 3\n"
         "safe to stop, one at a time: 3\n"
         "not safe to stop: 1 (t-0)\n"
     )
@@ -63,7 +66,9 @@ def test_a_run_under_way_tells_all_that_it_does() -> None:
 
 def test_without_a_run_the_brokers_are_told_all_the_same() -> None:
     idle = Status("prod", NOW, None, None, 0, 0, safe_to_stop=(1, 2))
-    assert as_status.status(idle) == "prod: no run is known here.\nsafe to stop, one at a time: 1, 2\n"
+    assert as_status.status(idle) == (
+        "prod: no run is known here.\ncontroller: not told\nsafe to stop, one at a time: 1, 2\n"
+    )
     done = Status("prod", NOW, "51d0c2aa", None, 13, 13)
     assert as_status.status(done).startswith("prod: run 51d0c2aa, done: 13 stages.\n")
 
@@ -71,9 +76,10 @@ def test_without_a_run_the_brokers_are_told_all_the_same() -> None:
 def test_whom_to_start_stands_before_who_may_stop() -> None:
     keys = (TopicPartition("t", 0), TopicPartition("t", 1))
     order = (Start(2, leads=keys[:1], can_lead=keys[:1]), Start(1, can_lead=keys, opens=keys))
-    down = Status("prod", NOW, None, None, 0, 0, start=order)
+    down = Status("prod", NOW, None, None, 0, 0, start=order, quorum=Quorum(3, (QuorumMember(3, 0, 0),)))
     assert as_status.status(down) == (
         "prod: no run is known here.\n"
+        "controller: 3, of the quorum 3; epoch not told\n"
         "start in this order:\n"
         "  broker 2: 1 partition without a leader can be led again\n"
         "  broker 1: has all records of 2 partitions too, should those before it not come, "

@@ -39,7 +39,8 @@ def server_command(folder: Path) -> list[str]:
 class Editor:
     """A client of the server, in a workspace; use it in a `with`."""
 
-    def __init__(self, command: list[str], workspace: Path) -> None:
+    def __init__(self, command: list[str], workspace: Path, schemas: Mapping[str, Any] | None = None) -> None:
+        self._settings = {"yaml": SETTINGS["yaml"] | ({"schemas": schemas} if schemas else {})}
         self._server = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=workspace
         )
@@ -50,7 +51,7 @@ class Editor:
         self._versions: dict[str, int] = {}
         self._ask("initialize", {"processId": None, "rootUri": workspace.as_uri(), "capabilities": {}})
         self._tell("initialized", {})
-        self._tell("workspace/didChangeConfiguration", {"settings": SETTINGS})
+        self._tell("workspace/didChangeConfiguration", {"settings": self._settings})
 
     def __enter__(self) -> Self:
         return self
@@ -119,7 +120,7 @@ class Editor:
         if message.get("method") == "textDocument/publishDiagnostics":
             self._wrong[message["params"]["uri"]] = message["params"]["diagnostics"]
         elif message.get("method") == "workspace/configuration":
-            wanted = [SETTINGS.get(item.get("section")) for item in message["params"]["items"]]
+            wanted = [self._settings.get(item.get("section")) for item in message["params"]["items"]]
             self._send({"id": message["id"], "result": wanted})
         elif "method" in message and "id" in message:
             self._send({"id": message["id"], "result": None})

@@ -1,6 +1,7 @@
 """yaml-language-server, which VS Code and other editors use, completes and checks what `init` writes."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +88,26 @@ def test_what_validate_would_refuse_is_marked_while_it_is_typed(editor: Editor, 
     file = written(folder, "Topic", "metadata: {name: orders}", "spec:", "  partition: 6", "  replicationFactor: three")
     editor.open(file)
     assert sorted(line for line, _ in editor.problems(file)) == [5, 6]
+
+
+@pytest.mark.deep
+def test_with_the_guides_settings_all_documents_of_a_file_are_checked(command: list[str], folder: Path) -> None:
+    guide = (ROOT / ".github" / "guides" / "adopt.md").read_text("utf-8")
+    (block,) = re.findall(r"```json\n(.*?)```", guide, flags=re.DOTALL)
+    wrong = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: orders}\nspec: {partition: 6}\n"
+    (folder / "topics").mkdir()
+    lines = {folder / "topics.yaml": [4, 9], folder / "topics" / "shop.yaml": [3, 8]}
+    for file in lines:
+        # A modeline holds for the document that it stands in.
+        head = modeline("../../schemas", "Topic") if file.parent == folder else ""
+        file.write_text(f"{head}{wrong}---\n{wrong}", "utf-8")
+    with Editor(command, folder.parents[1]) as opened:
+        opened.open(folder / "topics.yaml")
+        assert [line for line, _ in opened.problems(folder / "topics.yaml")] == [4]
+    with Editor(command, folder.parents[1], json.loads(block)["yaml.schemas"]) as opened:
+        for file, found in lines.items():
+            opened.open(file)
+            assert [line for line, _ in opened.problems(file)] == found
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "desired-state").rglob("*.yaml")), ids=lambda path: path.name)

@@ -7,6 +7,7 @@ from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.vitals import LateTransactions
 from reconciler.workflow.doctor import examine
 
 PARTS = {
@@ -18,6 +19,7 @@ PARTS = {
     "broker_configs": "broker configs",
     "broker_settings": "broker settings",
     "lock_holder": "the lock",
+    "late_transactions": "open transactions",
 }
 
 
@@ -45,6 +47,18 @@ def test_a_part_that_cannot_be_read_is_named_and_the_rest_is_seen(call: str, err
         assert (seen.cluster.topics["a"].configs == {}) == (call == "topic_configs")
     assert (seen.cluster.brokers[1].configs == {}) == (call == "broker_configs")
     assert (seen.settings == {}) == (call == "broker_settings")
+
+
+def test_transactions_that_cannot_be_judged_are_told_with_the_right_that_is_missing() -> None:
+    admin = SimulatedAdmin(small_cluster("a-0: 1,2"))
+    admin.transactions = LateTransactions(hidden=2, untold=1)
+    assert examine(admin).unexamined == (
+        (
+            "whether 2 late transactions will ever end: Describe is missing on transactional ids (kafka-acls --add "
+            "--allow-principal User:NAME --operation Describe --transactional-id '*')"
+        ),
+        "whose transactions are open at 1 partition: Read on their topics is missing",
+    )
 
 
 def test_replicas_of_an_offline_log_dir_are_not_told_as_on_disk() -> None:

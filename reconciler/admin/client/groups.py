@@ -1,6 +1,7 @@
 """Reads consumer groups: members, assignments, committed offsets; each group is asked of its own coordinator."""
 
 import struct
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -31,6 +32,8 @@ ELSEWHERE = frozenset({14, 15, 16})
 GROUP_ID_NOT_FOUND = 69
 DEAD = "Dead"
 WITHOUT_OFFSETS = "share"
+# What the assignors that Kafka ships write into user data repeats what members own; of large groups it is megabytes.
+KAFKAS_OWN = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
 
 Offsets = dict[str, dict[int, int]]
 
@@ -228,11 +231,15 @@ def _group(listed: _Listed, described: ApiMessage | None, offsets: Offsets) -> G
         protocol = described.assignor_name or ""
         return replace(group, state=described.group_state, protocol=protocol, members=_modern_members(described))
     protocol_type = described.protocol_type or listed.protocol_type
-    found = (_member(told, is_consumer=protocol_type == CONSUMER) for told in described.members)
+    protocol = described.protocol_data or ""
+    is_consumer = protocol_type == CONSUMER
+    found = (
+        _member(told, is_consumer=is_consumer, has_user_data=protocol not in KAFKAS_OWN) for told in described.members
+    )
     return replace(
         group,
         state=described.group_state or listed.state,
-        protocol=described.protocol_data or "",
+        protocol=protocol,
         members=tuple(sorted(found, key=lambda member: member.member_id)),
         protocol_type=protocol_type,
     )
@@ -260,7 +267,9 @@ def _modern_members(described: ApiMessage) -> tuple[GroupMember, ...]:
     return tuple(sorted(found, key=lambda member: member.member_id))
 
 
-def _member(told: "DescribeGroupsResponse.DescribedGroup.DescribedGroupMember", *, is_consumer: bool) -> GroupMember:
+def _member(
+    told: "DescribeGroupsResponse.DescribedGroup.DescribedGroupMember", *, is_consumer: bool, has_user_data: bool
+) -> GroupMember:
     # What a member wrote is its own: the library's describe_groups fails for all groups where it cannot read one's.
     subscription = _decoded(ConsumerProtocolSubscription, told.member_metadata) if is_consumer else None
     assignment = _decoded(ConsumerProtocolAssignment, told.member_assignment) if is_consumer else None
@@ -272,7 +281,12 @@ def _member(told: "DescribeGroupsResponse.DescribedGroup.DescribedGroupMember", 
         rack=getattr(subscription, "rack_id", None) or None,
         subscription=tuple(sorted(subscription.topics)) if subscription is not None else (),
         assignment=_assigned(assignment) if assignment is not None else {},
+        user_data=_base64(getattr(subscription, "user_data", None)) if has_user_data else None,
     )
+
+
+def _base64(data: bytes | None) -> str | None:
+    return b64encode(data).decode() if data is not None else None
 
 
 def _assigned(assignment: ConsumerProtocolAssignment) -> dict[str, tuple[int, ...]]:

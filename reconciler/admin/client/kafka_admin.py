@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
-from reconciler.admin.client import group_writes, groups, log_dirs, observe, records, requests, vitals
+from reconciler.admin.client import group_writes, groups, log_dirs, observe, records, requests, transactions, vitals
 from reconciler.admin.client.connecting import open_wire
 from reconciler.admin.client.lock import ClusterLock, ask_rate, lock_holder, take_lock
 from reconciler.admin.client.lock_kept import kept
@@ -30,7 +30,7 @@ from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic, l
 from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.vitals import DiskReport, Features, Quorum, Rights
+from reconciler.model.vitals import DiskReport, Features, LateTransactions, Quorum, Rights
 
 LAG_TRIES = 5
 LAG_SECONDS = 0.5
@@ -160,6 +160,9 @@ class KafkaAdmin:
 
     def quorum(self) -> Quorum:
         return vitals.quorum(self.wire)
+
+    def late_transactions(self, leaders: Mapping[TopicPartition, int | None], before_ms: int) -> LateTransactions:
+        return transactions.late_transactions(self.wire, leaders, before_ms)
 
     def rights(self, topics: Collection[str] = (), groups: Collection[str] = ()) -> Rights:
         return vitals.rights(self.wire, topics, groups)

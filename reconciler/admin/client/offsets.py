@@ -25,14 +25,16 @@ EARLIEST_LOCAL, LATEST_TIERED = -4, -5
 NEWEST, TELLS_NEWEST = -3, 7
 """What ListOffsets calls the record with the latest time (KIP-734), and the version from which it knows that."""
 
+UNCOMMITTED, COMMITTED = 0, 1
+"""Isolation levels: the latest offset is the high watermark, or the last stable offset."""
+
 Offsets = Mapping[TopicPartition, int | None]
 Leaders = Mapping[TopicPartition, int | None]
 
 
-def end_offsets(wire: Wire, leaders: Leaders) -> dict[TopicPartition, int]:
+def end_offsets(wire: Wire, leaders: Leaders, isolation: int = UNCOMMITTED) -> dict[TopicPartition, int]:
     """Return the end offset of each partition, asked of its leader; what no leader told is left out."""
-    found = log_offsets(wire, leaders, LATEST)
-    return {key: offset for key, offset in found.items() if offset is not None}
+    return {key: told.offset for key, told in _told(wire, leaders, LATEST, isolation) if told.offset >= 0}
 
 
 def log_offsets(wire: Wire, leaders: Leaders, at: int) -> dict[TopicPartition, int | None]:
@@ -50,11 +52,13 @@ def newest_records(wire: Wire, leaders: Leaders) -> dict[TopicPartition, int | N
     return {key: told.timestamp if told.offset >= 0 else None for key, told in _told(wire, leaders, NEWEST)}
 
 
-def _told(wire: Wire, leaders: Leaders, at: int) -> "Iterator[tuple[TopicPartition, ApiMessage]]":
+def _told(
+    wire: Wire, leaders: Leaders, at: int, isolation: int = UNCOMMITTED
+) -> "Iterator[tuple[TopicPartition, ApiMessage]]":
     """Yield the answer of each partition's leader."""
     batches_of = {leader: batches(some, PARTITIONS_A_REQUEST) for leader, some in by_leader(leaders).items()}
     while any(batches_of.values()):
-        builds = {leader: _question(left.pop(0), at) for leader, left in batches_of.items() if left}
+        builds = {leader: _question(left.pop(0), at, isolation) for leader, left in batches_of.items() if left}
         for answer in wire.read_each(builds).values():
             for topic in answer.topics:
                 for partition in topic.partitions:
@@ -109,12 +113,11 @@ def _untiered_bytes(partition: Partition, first_local: int, last_tiered: int | N
     return local if held <= 0 else local * max(0, partition.end_offset - begin) // held
 
 
-def _question(topic_partitions: Collection[TopicPartition], at: int) -> Build:
+def _question(topic_partitions: Collection[TopicPartition], at: int, isolation: int) -> Build:
     topic_form = ListOffsetsRequest.ListOffsetsTopic
     form = topic_form.ListOffsetsPartition
     asked = [
         topic_form(name=topic, partitions=[form(partition_index=number, timestamp=at) for number in numbers])
         for topic, numbers in by_topic(topic_partitions).items()
     ]
-    # Isolation level 0 tells the high watermark; 1 (read committed) would tell the last stable offset.
-    return lambda: ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=asked)
+    return lambda: ListOffsetsRequest(replica_id=-1, isolation_level=isolation, topics=asked)

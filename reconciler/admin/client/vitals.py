@@ -52,7 +52,7 @@ def quorum(wire: Wire) -> Quorum:
     leader = next(one for one in told.current_voters if one.replica_id == told.leader_id)
     members = ([_member(one, leader) for one in some] for some in (told.current_voters, told.observers))
     voters, observers = (tuple(sorted(some, key=lambda one: one.id)) for some in members)
-    return Quorum(told.leader_id, voters, observers)
+    return Quorum(told.leader_id, voters, observers, told.leader_epoch)
 
 
 def _member(

@@ -173,7 +173,7 @@ class Wire:
         `is_waiting_for_all` one that was silent a moment ago is left out unasked.
         """
         if not is_waiting_for_all:
-            builds = {node: build for node, build in builds.items() if self.silent.get(node, 0.0) < time.monotonic()}
+            builds = {node: build for node, build in builds.items() if not self.is_silent(node)}
         allowed = self.request_seconds if seconds is None else seconds
         with waiting_for(f"answers of {len(builds)} brokers"), _threads(max(1, len(builds))) as pool:
             answers = list(pool.map(self._read_or_none, builds.values(), builds, repeat(allowed)))
@@ -182,6 +182,10 @@ class Wire:
     def brokers(self) -> list[int]:
         """Return the brokers that the library knows as alive."""
         return sorted(broker.node_id for broker in self.manager.cluster.brokers())
+
+    def is_silent(self, node: int) -> bool:
+        """Whether that broker kept a question waiting in vain a moment ago."""
+        return self.silent.get(node, 0.0) >= time.monotonic()
 
     def is_supported(self, request: "type[ApiMessage]", version: int) -> bool:
         """Whether the cluster speaks that version of a request; 0: whether it takes such requests at all."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from reconciler.diff.doctor import brokers, partitions, rights, runs
+from reconciler.diff.doctor import brokers, partitions, rights, runs, transactions
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Diagnosis, Finding, KnownRun
 from reconciler.model.in_sync import blocking_partitions, brokers_min_isr
@@ -42,6 +42,7 @@ def diagnose(
         *rights.findings(needed or ()),
         *brokers.findings(vitals),
         *partitions.findings(vitals, blocking),
+        *transactions.findings(vitals),
         *runs.findings(vitals, known),
         *runs.of_throttles(throttles, is_moving=is_moving),
         *of_copies,

@@ -10,7 +10,8 @@ from operator import mul
 
 from reconciler.diff.broken import broken_partitions
 from reconciler.diff.compare import compare
-from reconciler.diff.managed import is_ignored
+from reconciler.diff.managed import is_declared, is_ignored
+from reconciler.diff.mirrors import is_copy
 from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, Topic
 from reconciler.model.desired import Balance, Desired, DesiredTopic, Placement, Spread
@@ -32,11 +33,12 @@ IsWritable = Callable[[str, str], bool]
 
 
 def adopted(base: Desired, observed: Cluster, is_writable: IsWritable) -> Adopted:
-    """Return every topic that `topics.ignore` leaves, with the strongest rules it keeps in the cluster of `base`.
+    """Return every topic that nothing declares and `topics.ignore` leaves, with the strongest rules it keeps.
 
-    Declared so, and without any balance, nothing is to be changed. What cannot be declared so is left out.
+    Declared so in the cluster of `base`, and without any balance, nothing is to be changed. What cannot be declared so
+    is left out. A topic that a pattern covers is declared, and so is one that a mirror makes.
     """
-    names = [name for name in observed.topics if not is_ignored(base, name) and not observed.topics[name].is_internal]
+    names = [name for name in observed.topics if is_undeclared(base, observed, name)]
     draft = _Draft(base, observed)
     for name in names:
         _add(draft, observed.topics[name], is_writable)
@@ -50,6 +52,21 @@ def adopted(base: Desired, observed: Cluster, is_writable: IsWritable) -> Adopte
     )
 
 
+def is_undeclared(base: Desired, observed: Cluster, name: str) -> bool:
+    """Whether an import is to declare that topic."""
+    if is_ignored(base, name) or observed.topics[name].is_internal:
+        return False
+    return not is_declared(base, name) and not is_copy(base, name)
+
+
+def judged(base: Desired, topics: Mapping[str, DesiredTopic]) -> Desired:
+    """Return these topics as all that is declared for the cluster of `base`, with no balance and no elections."""
+    # Only listed topics: that others are not among these does not make them unwanted.
+    policy = replace(base.cluster.topics, is_all_managed=False)
+    cluster = replace(base.cluster, balance=Balance(), is_election_wanted=False, topics=policy)
+    return Desired(cluster, topics)
+
+
 @dataclass(slots=True)
 class _Draft:
     """The topics as far as they are found, what of them is weaker than the rule, and how many rules were tried."""
@@ -61,9 +78,8 @@ class _Draft:
     deviations: list[Deviation] = field(default_factory=list)
 
     def desired(self) -> Desired:
-        """Return what these topics come to, beside the cluster's own document, with no balance and no elections."""
-        cluster = replace(self.base.cluster, balance=Balance(), is_election_wanted=False)
-        return Desired(cluster, dict(self.topics))
+        """Return what these topics come to, beside the cluster's own document."""
+        return judged(self.base, dict(self.topics))
 
     def leave_out(self, name: str, code: str, why: str) -> None:
         """Take a topic out of what is declared."""
@@ -108,7 +124,7 @@ def _why_unwritable(key: str, value: str, factor: int | None, is_writable: IsWri
 
 def _leave_misnamed_out(draft: _Draft) -> None:
     """Leave out what no document could name, or not beside another one."""
-    first: dict[str, str] = {}
+    first: dict[str, str] = {name.replace(".", "_"): name for name in draft.base.topics}
     for name in sorted(draft.topics):
         if name in {".", ".."} or not _NAME.fullmatch(name):
             draft.leave_out(name, UNNAMEABLE, "Kafka would not take such a name")

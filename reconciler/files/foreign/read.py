@@ -1,13 +1,22 @@
-"""Files of Strimzi, Jikkou and topicctl, told apart by what they hold, as topics; every problem at once."""
+"""Files of other tools, told apart by what they hold, as topics; every problem at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
 from reconciler.files.foreign import jikkou
+from reconciler.files.foreign.json_forms import (
+    HCL,
+    KAFKA_JSON,
+    TERRAFORM,
+    is_hcl,
+    json_form,
+    read_kafka_json,
+    read_terraform,
+)
 from reconciler.files.foreign.topicctl import read_topicctl
-from reconciler.files.foreign.topics import MAX_FACTOR, SKIPPED, WRONG, Part, Reading, keep
+from reconciler.files.foreign.topics import COLLIDING, MAX_FACTOR, SKIPPED, WRONG, Part, Reading, keep
 from reconciler.files.inside import required_inside
 from reconciler.files.load import SUFFIXES, by_place
 from reconciler.files.raw import STDIN, display_name, invalid, read_bytes
@@ -16,35 +25,34 @@ from reconciler.model.desired import DesiredTopic
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 STRIMZI, JIKKOU, TOPICCTL = "strimzi", "jikkou", "topicctl"
-TOOLS = (STRIMZI, JIKKOU, TOPICCTL)
+TOOL_NAMES = "Strimzi, Jikkou, topicctl, Terraform or kafka-reassign-partitions"
 _STRIMZI_API = "kafka.strimzi.io/"
 _CLUSTER_LABEL, _MANAGED = "strimzi.io/cluster", "strimzi.io/managed"
 _STRIMZI_SPEC = frozenset({"topicName", "partitions", "replicas", "config"})
-_JSON = (*SUFFIXES, ".json")
+_READ = (*SUFFIXES, ".json", ".tfstate")
+_HCL = ".tf"
 _LINK = "is a link that leads out of {}, and is not read: name the file itself"
 
 
 def read_foreign(paths: Iterable[str], tool: str | None = None) -> Reading:
-    """Return the topics of these files, and of all YAML and JSON files in these folders; `-` is stdin.
+    """Return the topics of these files, and of all files in these folders whose names say YAML, JSON or a state.
 
-    `tool`: one of TOOLS, whose documents are read, the others left out with a warning; None takes them all. Raises
-    InvalidInput with every problem by place.
+    `-` is stdin. `tool`: the one whose documents are read, the others left out with a warning; None takes them all.
+    Raises InvalidInput with every problem by place.
     """
     reading = Reading()
-    documents = [(_tool(part), part) for path in _files(paths) for part in _parts(path, reading)]
+    documents = [found for path in _files(paths) for found in _parts(path, reading)]
     maps = jikkou.config_maps([part for found, part in documents if found == JIKKOU])
     for found, part in documents:
         if found is None:
-            message = "is neither a KafkaTopic of Strimzi or Jikkou nor a topic of topicctl, and is left out"
+            message = f"is nothing of {TOOL_NAMES}, and is left out"
             part.warn("", f"the document {message}{_hint(part)}", SKIPPED)
         elif tool is not None and found != tool:
             part.warn("", f"the document is {found}'s, and is left out", SKIPPED)
-        elif found == STRIMZI:
-            _read_strimzi(part)
         elif found == JIKKOU:
             jikkou.read_jikkou(part, maps)
         else:
-            read_topicctl(part)
+            _READERS[found](part)
     _refuse_repeated(reading)
     if reading.problems:
         raise InvalidInput(sorted(reading.problems, key=by_place), is_below_root=False)
@@ -57,24 +65,34 @@ def _files(paths: Iterable[str]) -> Iterator[str]:
         if path == STDIN or not Path(path).is_dir():
             yield path
             continue
-        found = sorted(str(each) for each in Path(path).rglob("*") if each.suffix in _JSON and each.is_file())
+        there = sorted(each for each in Path(path).rglob("*") if each.is_file())
+        found = [str(each) for each in there if each.suffix in _READ]
         if not found:
-            raise invalid(WRONG, f"{path} holds no YAML or JSON files")
+            modules = [each for each in there if each.suffix == _HCL]
+            raise invalid(WRONG, f"{modules[0]}: {HCL}" if modules else f"{path} holds no YAML or JSON files")
         for each in found:
             required_inside(Path(path), Path(each), f"{each} {_LINK.format(path)}", None)
         yield from found
 
 
-def _parts(path: str, reading: Reading) -> Iterator[Part]:
-    """Yield the documents of a file, those within a Kubernetes list one by one."""
+def _parts(path: str, reading: Reading) -> Iterator[tuple[str | None, Part]]:
+    """Yield the documents of a file, each with whose it is; those within a Kubernetes list one by one."""
     name = display_name(path)
-    read = read_yaml(read_bytes(path, "topic file", WRONG), name)
+    content = read_bytes(path, "topic file", WRONG)
+    form = json_form(content, name, reading)
+    if form is not None:
+        yield form
+        return
+    if is_hcl(path, content):
+        reading.problems.append(Problem(WRONG, HCL, Location(name, 1)))
+        return
+    read = read_yaml(content, name)
     reading.problems += read.problems
     if read.problems:
         return
     for document in read.documents:
         if isinstance(document, YamlMap):
-            yield from _listed(Part(document, "", reading))
+            yield from ((_tool(part), part) for part in _listed(Part(document, "", reading)))
         elif document is not None:
             reading.problems.append(Problem(WRONG, "a document must be a mapping", Location(name, 1)))
 
@@ -139,7 +157,13 @@ def _refuse_repeated(reading: Reading) -> None:
         first, at = seen.setdefault(key, (name, each.at))
         if at is each.at:
             continue
-        same = (
-            "is declared twice" if first == name else f"collides with {first}: in metrics, Kafka takes . and _ for one"
-        )
+        same = "is declared twice" if first == name else f"collides with {first}: {COLLIDING}"
         reading.problems.append(Problem(WRONG, f"topic {name} {same}, first at {at}", each.at))
+
+
+_READERS: Mapping[str, Callable[[Part], None]] = {
+    STRIMZI: _read_strimzi,
+    TOPICCTL: read_topicctl,
+    TERRAFORM: read_terraform,
+    KAFKA_JSON: read_kafka_json,
+}

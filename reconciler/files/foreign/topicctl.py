@@ -1,6 +1,6 @@
 """topicctl's topic files: `meta` and `spec`, with placement strategies of which some have a counterpart here."""
 
-from reconciler.files.foreign.topics import MAX_FACTOR, Part, keep
+from reconciler.files.foreign.topics import MAX_FACTOR, Part, is_replica_list, keep
 from reconciler.files.units import MILLISECONDS
 from reconciler.model.desired import DesiredTopic, Placement, Spread
 
@@ -69,7 +69,7 @@ def _placement(written: Part, partitions: int | None, factor: int | None) -> Pla
 
 def _assignment(written: Part, partitions: int | None, factor: int | None) -> tuple[tuple[int, ...], ...] | None:
     lists = written.items("staticAssignments")
-    if not lists or not all(_is_replica_list(each) for each in lists):
+    if not lists or not all(is_replica_list(each) for each in lists):
         wrong = "must be one list of different broker ids a partition"
     elif partitions is not None and len(lists) != partitions:
         wrong = f"has {len(lists)} lists for {partitions} partitions"
@@ -79,15 +79,6 @@ def _assignment(written: Part, partitions: int | None, factor: int | None) -> tu
         return tuple(map(tuple, lists))
     written.wrong("staticAssignments", wrong)
     return None
-
-
-def _is_replica_list(found: object) -> bool:
-    return (
-        isinstance(found, list)
-        and bool(found)
-        and all(type(broker) is int and broker >= 0 for broker in found)
-        and len(set(found)) == len(found)
-    )
 
 
 def _in_racks(written: Part, partitions: int | None) -> Placement:

@@ -14,6 +14,7 @@ from reconciler.model.topic_configs import TOPIC_CONFIGS
 
 WRONG, UNMAPPED, SKIPPED = "KR191", "KR192", "KR193"
 MAX_FACTOR = 32767
+COLLIDING = "in metrics, Kafka takes . and _ for one"
 _NAME = re.compile("[a-zA-Z0-9._-]+")
 
 
@@ -161,6 +162,16 @@ def keep(reading: Reading, topic: DesiredTopic, part: Part, cluster: str | None,
         reading.topics.append(ForeignTopic(topic, at, cluster, notes))
         return
     reading.problems.append(Problem(WRONG, message, at))
+
+
+def is_replica_list(found: object) -> bool:
+    """Whether that is a list of different broker ids."""
+    return (
+        isinstance(found, list)
+        and bool(found)
+        and all(type(broker) is int and broker >= 0 for broker in found)
+        and len(set(found)) == len(found)
+    )
 
 
 def _config_text(value: object) -> str:

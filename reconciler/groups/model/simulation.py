@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
-from reconciler.model.assignment import MAX_PARTITIONS, Assignment, SubscribedTopic
+from reconciler.model.assignment import BASE64, BASE64_FORM, MAX_PARTITIONS, Assignment, SubscribedTopic
 from reconciler.model.codec import (
     DISTINCT,
     FILLED,
@@ -71,6 +71,15 @@ class Member:
     generation: Annotated[
         int | None, AtLeast(-1), "From which rebalance it brings that (-1: none), instead of the one before."
     ] = None
+    user_data: Annotated[
+        str | None,
+        Key("userData"),
+        BASE64_FORM,
+        BASE64,
+        "What its own assignor class sends with its subscription, base64: such as its weight; no other reads it.",
+    ] = None
+    client_id: Annotated[str, Key("clientId"), "Its client.id."] = ""
+    host: Annotated[str, "Where it runs."] = ""
     is_claim: Annotated[bool, HIDDEN] = True
 
     @property

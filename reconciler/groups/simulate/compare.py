@@ -41,7 +41,7 @@ def compare(
     members = changed_members(group, present, change)
     read = {name for member in members for name in member.subscription}
     topics = {name: topic for name, topic in grown_topics(cluster, change.partitions).items() if name in read}
-    scenario = Scenario(topics, (Step(members),))
+    scenario = Scenario(topics, (Step(members),), group.group_id)
     assigned: Assignment = {member.member_id: dict(member.owned or {}) for member in present}
     before = owners(present, assigned)
     now = Sharing(NOW, assigned, stats_of(present, assigned, None), bytes_per_second=_load(assigned, loads))

@@ -40,6 +40,9 @@ def present_members(group: Group) -> tuple[Member, ...]:
             member.rack,
             {topic: tuple(sorted(owned)) for topic, owned in sorted(member.assignment.items()) if owned},
             _PRESENT,
+            member.user_data,
+            member.client_id,
+            member.host,
             is_claim=False,
         )
         for member in sorted(group.members, key=lambda member: member.member_id)

@@ -4,11 +4,12 @@ The result may follow the order in which members are walked. In Kafka that is a 
 the same is simulated in other orders, and what differs is said to be unsure.
 """
 
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from reconciler.groups.model.simulation import Identity, Member, Outcome, Scenario, Stats, pair_score, partition_counts
-from reconciler.model.assignment import Assignment, Assignor, SubscribedTopic, Subscriber
+from reconciler.model.assignment import Assignment, Assignor, Received, SubscribedTopic, Subscriber
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 
@@ -25,6 +26,16 @@ class AssignorFailed(ReconcilerError):
     """An assignor, as a rule a user's own, failed or returned what no group could hold."""
 
     code = "KR931"
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One step of a group, and the assignor that is asked."""
+
+    assignor: Assignor
+    members: Sequence[Member]
+    topics: Mapping[str, SubscribedTopic]
+    group_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +63,12 @@ def is_server_side(assignor: Assignor) -> bool:
 def simulate(scenario: Scenario, assignor: Assignor) -> tuple[Outcome, ...]:
     """Return the outcome of each step under that assignor; each starts from what the one before left.
 
+    A class of a user's own is made anew for it (`anew`), so that what it keeps from one rebalance to the next is of
+    these steps alone.
     Raises AssignorFailed where the assignor fails, gives a partition twice or to who does not subscribe to it, or does
     not come to rest.
     """
+    assignor = getattr(assignor, "anew", lambda: assignor)()
     held: dict[Identity, _Held] = {}
     topics: Mapping[str, SubscribedTopic] = {}
     before: Mapping[tuple[str, int], Identity] | None = None
@@ -68,7 +82,7 @@ def simulate(scenario: Scenario, assignor: Assignor) -> tuple[Outcome, ...]:
         start = {
             member.identity: _brought(member, held.get(member.identity, _Held()), assignor) for member in step.members
         }
-        rounds = _rounds(assignor, step.members, topics, start, generation)
+        rounds = _rounds(_Asked(assignor, step.members, topics, scenario.scenario_id), start, generation)
         outcomes.append(
             Outcome(rounds, stats_of(step.members, rounds[-1], before), is_cooperative=is_cooperative(assignor))
         )
@@ -104,23 +118,18 @@ def _brought(member: Member, left: _Held, assignor: Assignor) -> _Held:
     )
 
 
-def _rounds(
-    assignor: Assignor,
-    members: Sequence[Member],
-    topics: Mapping[str, SubscribedTopic],
-    held: Mapping[Identity, _Held],
-    generation: int,
-) -> tuple[Assignment, ...]:
+def _rounds(asked: _Asked, held: Mapping[Identity, _Held], generation: int) -> tuple[Assignment, ...]:
     """Return each rebalance of one step, up to the one after which nothing changes.
 
     An assignor may hand out differently for ever what everybody owns already. Kafka does not ask it again once nobody
     has to let anything go (KIP-429), so the first such rebalance is then the last.
     """
-    rounds = [_rebalance(assignor, members, topics, held)]
+    assignor, members = asked.assignor, asked.members
+    rounds = [_rebalance(asked, held, generation + 1)]
     is_quiet = [_is_quiet(members, held, rounds[0])]
     while is_cooperative(assignor):
         held = _held_after(members, rounds[-1], generation + len(rounds))
-        following = _rebalance(assignor, members, topics, held)
+        following = _rebalance(asked, held, generation + len(rounds) + 1)
         if following == rounds[-1]:
             break
         rounds.append(following)
@@ -149,25 +158,51 @@ def _held_after(members: Sequence[Member], assignment: Assignment, generation: i
     return {member.identity: _Held(assignment[member.member_id], generation) for member in members}
 
 
-def _rebalance(
-    assignor: Assignor,
-    members: Sequence[Member],
-    topics: Mapping[str, SubscribedTopic],
-    held: Mapping[Identity, _Held],
-) -> Assignment:
+def _rebalance(asked: _Asked, held: Mapping[Identity, _Held], generation: int) -> Assignment:
+    assignor, members, topics = asked.assignor, asked.members, asked.topics
     if not members:
         return {}
     is_kept = is_cooperative(assignor)
     subscribers = [_subscriber(member, held[member.identity], is_only_subscribed=is_kept) for member in members]
     try:
         # A copy: what a class of a user's own does to it must not reach the assignors that are asked after it.
-        given = assignor.assign(subscribers, dict(topics))
-        return checked(given, members, topics, assignor.name)
+        given, user_data = _parted(assignor.assign(subscribers, dict(topics)))
+        assignment = checked(given, members, topics, assignor.name)
+        if not is_server_side(assignor):
+            _tell(asked, assignment, _checked_user_data(user_data, members, assignor.name), generation)
     except ReconcilerError:
         raise
     except (Exception, SystemExit) as error:  # what a user's own class raises can be anything; it is theirs to read
         told = f"{type(error).__name__}: {error}".partition("\n")[0]
         raise AssignorFailed(f"assignor {assignor.name} failed: {told}") from error
+    return assignment
+
+
+def _parted(given: Assignment | tuple[Assignment, Mapping[str, bytes]]) -> tuple[Assignment, Mapping[str, bytes]]:
+    """Return what an assignor gives as assignment and user data: a user's own class may return both."""
+    assignment, user_data = given if isinstance(given, tuple) else (given, {})
+    return assignment, user_data
+
+
+def _checked_user_data(user_data: Mapping[str, bytes], members: Sequence[Member], name: str) -> Mapping[str, bytes]:
+    known = {member.member_id for member in members}
+    for member_id, data in user_data.items():
+        if member_id not in known:
+            raise AssignorFailed(f"assignor {name} gives user data to {member_id}, which is no member")
+        if not isinstance(data, bytes):
+            kind = type(data).__name__
+            raise AssignorFailed(f"assignor {name} gives {member_id} user data of type {kind}: it must be bytes")
+    return user_data
+
+
+def _tell(asked: _Asked, assignment: Assignment, user_data: Mapping[str, bytes], generation: int) -> None:
+    """Tell each member what it got, where the assignor wants to know: Kafka does so after each rebalance."""
+    on_assignment = getattr(asked.assignor, "on_assignment", None)
+    if on_assignment is None:
+        return
+    for member in asked.members:
+        got, data = dict(assignment[member.member_id]), user_data.get(member.member_id)
+        on_assignment(Received(member.member_id, got, data, generation, asked.group_id, member.instance_id))
 
 
 def _subscriber(member: Member, held: _Held, *, is_only_subscribed: bool) -> Subscriber:
@@ -178,7 +213,17 @@ def _subscriber(member: Member, held: _Held, *, is_only_subscribed: bool) -> Sub
     """
     kept = frozenset(member.subscription) if is_only_subscribed else held.owned.keys()
     owned = {topic: partitions for topic, partitions in held.owned.items() if topic in kept}
-    return Subscriber(member.member_id, member.subscription, member.instance_id, member.rack, owned, held.generation)
+    return Subscriber(
+        member.member_id,
+        member.subscription,
+        member.instance_id,
+        member.rack,
+        owned,
+        held.generation,
+        None if member.user_data is None else b64decode(member.user_data),
+        member.client_id,
+        member.host,
+    )
 
 
 def checked(

@@ -9,9 +9,22 @@ folder, is made without arguments, and needs what `reconciler.model.assignment.A
         def assign(self, members, topics):
             return {member.member_id: {"orders": (0, 1)} for member in members}
 
-`members` come in the order in which they joined, each with `member_id`, `subscription`, `instance_id`, `rack`, `owned`
-and `generation`; `topics` maps a name to a topic with `partitions`, `topic_id` and `racks`. What it returns maps a
-member id to topics and their partitions; who gets nothing may be left out.
+`members` come in the order in which they joined, each with `member_id`, `subscription`, `instance_id`, `rack`, `owned`,
+`generation`, `user_data`, `client_id` and `host`; `topics` maps a name to a topic with `partitions`, `topic_id` and
+`racks`. What it returns maps a member id to topics and their partitions; who gets nothing may be left out.
+
+`user_data` are the bytes that the member's own class sent with its subscription (Kafka's `subscriptionUserData`): a
+weight, a host, a rack, in that class's own form. Of a live group they are there if the group runs an assignor that
+Kafka does not ship; a scenario file gives them as base64, `userData`. `assign` may return a pair: the assignment, and
+a mapping from member id to bytes, the user data of that assignment.
+
+    def on_assignment(self, received):
+        self.last[received.member_id] = received.partitions
+
+`on_assignment`, where a class has it, is called after each rebalance for every member, with its `member_id`,
+`partitions`, `user_data`, `generation`, `group_id` and `instance_id`. In Kafka each member has an object of its own;
+here one stands for all of them, made anew for each group or scenario, and for each other order of the members in which
+that is simulated again to see what depends on it.
 
 `is_cooperative = True` says that members keep what they own during a rebalance: it must then leave to a second one what
 another still owns (KIP-429). `is_server_side = True` says that it is asked as a group's coordinator asks (KIP-848): by
@@ -23,16 +36,17 @@ import inspect
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
 from reconciler.groups.assignors.registry import ASSIGNORS, assignor_named
-from reconciler.model.assignment import Assignment, Assignor, SubscribedTopic, Subscriber
+from reconciler.model.assignment import Assignment, Assignor, Received, SubscribedTopic, Subscriber
 from reconciler.model.problem import ReconcilerError
 
 FORM = "package.module:Class"
+ON_ASSIGNMENT = "on_assignment"
 
 
 class UnusableAssignor(ReconcilerError):
@@ -46,6 +60,7 @@ class OwnAssignor:
     """A user's assignor; whatever it prints goes to stderr, since stdout holds only what was asked for."""
 
     inner: Assignor
+    text: str
     name: str
     is_cooperative: bool
     is_server_side: bool
@@ -54,6 +69,17 @@ class OwnAssignor:
         """Return what the user's class returns, as it is."""
         with redirect_stdout(sys.stderr):
             return self.inner.assign(members, topics)
+
+    def on_assignment(self, received: Received) -> None:
+        """Tell the user's class, if it wants to know, what one member received."""
+        hook = getattr(self.inner, ON_ASSIGNMENT, None)
+        if hook is not None:
+            with redirect_stdout(sys.stderr):
+                hook(received)
+
+    def anew(self) -> "OwnAssignor":
+        """Return the same with a new object of the user's class, which remembers nothing."""
+        return replace(self, inner=_made(self.text, type(self.inner)))
 
 
 def assignors_named(names: Sequence[str]) -> tuple[Assignor, ...]:
@@ -81,6 +107,7 @@ def own_assignor(text: str) -> Assignor:
     made = _made(text, _class(text, module, class_name))
     return OwnAssignor(
         made,
+        text,
         _name(text, made),
         getattr(made, "is_cooperative", False) is True,
         getattr(made, "is_server_side", False) is True,
@@ -129,6 +156,12 @@ def _made(text: str, of: type) -> Assignor:
         inspect.signature(assign).bind([], {})
     except (TypeError, ValueError) as error:
         raise UnusableAssignor(f"assignor {text}: assign must take members and topics: {error}") from error
+    hook = getattr(made, ON_ASSIGNMENT, None)
+    try:
+        if hook is not None:
+            inspect.signature(hook).bind(None)
+    except (TypeError, ValueError) as error:
+        raise UnusableAssignor(f"assignor {text}: on_assignment must take what was received: {error}") from error
     return made
 
 

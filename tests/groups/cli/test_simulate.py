@@ -311,3 +311,81 @@ def test_only_the_command_line_names_a_class_to_run(reconciler: Program, tmp_pat
     assert not (tmp_path / "canary").exists()
     reconciler("groups", "simulate", "--state", str(state), "--assignor", named)
     assert (tmp_path / "canary").exists()
+
+
+WEIGHER = """
+class ByWeight:
+    name = "by-weight"
+
+    def __init__(self):
+        self.told = []
+
+    def assign(self, members, topics):
+        heavy_first = sorted(members, key=lambda each: -int(each.user_data or b"1"))
+        slots = [member.member_id for member in heavy_first for _ in range(int(member.user_data or b"1"))]
+        given = {}
+        for name, topic in topics.items():
+            for partition in range(topic.partitions):
+                given.setdefault(slots[partition % len(slots)], {}).setdefault(name, []).append(partition)
+        return given, {member.member_id: (member.host + "!").encode() for member in members}
+
+    def on_assignment(self, received):
+        self.told.append(received.member_id)
+        print("told", len(self.told), received.group_id, received.generation, received.member_id,
+              dict(received.partitions), received.user_data)
+
+
+class WrongData(ByWeight):
+    name = "wrong-data"
+
+    def assign(self, members, topics):
+        return {}, {members[0].member_id: "text"}
+
+
+class Greedy(ByWeight):
+    name = "greedy"
+
+    def on_assignment(self, assignment, metadata):
+        pass
+"""
+
+
+def test_a_class_weighs_the_members_of_a_scenario_by_their_user_data_and_is_told_what_each_got(
+    reconciler: Program, tmp_path: Path
+) -> None:
+    (tmp_path / "my_weights.py").write_text(WEIGHER)
+    heavy = {"id": "a", "topics": ["t"], "userData": "Mw==", "clientId": "app", "host": "h1"}  # 3
+    light = {"id": "b", "topics": ["t"], "instance": "i", "host": "h2"}
+    scenario = {"id": "w", "topics": [{"name": "t", "partitions": 8}], "steps": [{"members": [heavy, light]}] * 2}
+    (tmp_path / "w.json").write_text(json.dumps(scenario))
+    arguments = ("groups", "simulate", "--scenario", "w.json", "-o", "json", "--assignor")
+    ended = reconciler(*arguments, "my_weights:ByWeight")
+    for step in json.loads(ended.out)["by-weight"]:
+        assert step["assignment"] == {"a": {"t": [0, 1, 2, 4, 5, 6]}, "b": {"t": [3, 7]}}
+    told = [line for line in ended.err.splitlines() if line.startswith("told")]
+    assert told[:4] == [
+        "told 1 w 1 a {'t': (0, 1, 2, 4, 5, 6)} b'h1!'",
+        "told 2 w 1 b {'t': (3, 7)} b'h2!'",
+        "told 3 w 2 a {'t': (0, 1, 2, 4, 5, 6)} b'h1!'",
+        "told 4 w 2 b {'t': (3, 7)} b'h2!'",
+    ]
+    # Where members come in another order it is asked again, by a new object.
+    assert told[4].startswith("told 1 w 1 b")
+    wrong = reconciler(*arguments, "my_weights:WrongData")
+    assert (wrong.code, "gives a user data of type str: it must be bytes" in wrong.err) == (1, True)
+    greedy = reconciler(*arguments, "my_weights:Greedy")
+    assert (greedy.code, "on_assignment must take what was received" in greedy.err) == (1, True)
+
+
+def test_a_class_sees_what_the_members_of_a_snapshot_sent(reconciler: Program, tmp_path: Path) -> None:
+    (tmp_path / "my_other_weights.py").write_text(WEIGHER)
+    state = snapshot(tmp_path / "s.json")
+    document = json.loads(state.read_text())
+    billing = next(group for group in document["groups"] if group["groupId"] == "billing")
+    billing["members"][2] |= {"userData": "Mg==", "host": "h3"}  # 2
+    state.write_text(json.dumps(document))
+    named = ("--assignor", "my_other_weights:ByWeight", "--group", "billing", "-o", "json")
+    ended = reconciler("groups", "simulate", "--state", str(state), *named)
+    ((after,),) = (group["after"] for group in json.loads(ended.out)["groups"])
+    assert after["partitionsPerMember"] == {"app-0": 3, "app-1": 3, "app-2": 6}
+    assert "told 3 billing 2 app-2 {'orders': (0, 1, 4, 5, 8, 9)} b'h3!'\n" in ended.err

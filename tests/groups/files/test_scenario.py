@@ -90,6 +90,7 @@ WRONG = [
     ("/steps/0/member", [], "/steps/0/member is no field of this object; did you mean members?"),
     ("/steps/0/members", ..., '/steps/0 needs the field "members"'),
     ("/steps/0/members/1/id", "m1", '/steps/0/members/1/id repeats "m1" of /steps/0/members/0'),
+    ("/steps/0/members/1/userData", "w=3", '/steps/0/members/1/userData must be bytes in base64, not "w=3"'),
     ("/steps/0/members/1/id", "", "/steps/0/members/1/id must not be empty"),
     ("/steps/0/members/1/topics", "t", '/steps/0/members/1/topics must be a list, not "t"'),
     ("/steps/0/members/1/topics", ["t", "t"], '/steps/0/members/1/topics names "t" twice'),

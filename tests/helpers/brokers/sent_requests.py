@@ -29,6 +29,9 @@ READS = {
     46: "ListPartitionReassignments",
     55: "DescribeQuorum",
     60: "DescribeCluster",
+    61: "DescribeProducers",
+    65: "DescribeTransactions",
+    66: "ListTransactions",
     75: "DescribeTopicPartitions",
 }
 MEMBERSHIP = {11: "JoinGroup", 12: "Heartbeat", 13: "LeaveGroup", 14: "SyncGroup"}
