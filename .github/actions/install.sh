@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs the reconciler of the repository that this action stands in, with the extras named; steps find it on PATH.
-# Nothing but what the locks name is installed, and nothing whose hash is not there: the job may hold a cluster's password.
+# Installs the reconciler with the extras named; steps find it on PATH. It is the version that .github/locks/reconciler.txt
+# names or, without that file, the one that this repository is the source of. Of what it stands on, nothing but what the
+# locks name is installed, and nothing whose hash is not there: the job may hold a cluster's password.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 locks="$root/.github/locks"
@@ -20,6 +21,10 @@ if [ ! -x "$venv/bin/reconciler" ]; then
     install --require-hashes --only-binary :all: -r "$locks/build.txt"
     # PySpark has no wheel: it is built by what build.txt names, as is the reconciler itself.
     install --require-hashes --only-binary :all: --no-binary pyspark --no-build-isolation -r "$locks/$lock.txt"
-    install --no-index --no-deps --no-build-isolation "$root"
+    if [ -f "$locks/reconciler.txt" ]; then
+        install --no-deps --only-binary :all: -r "$locks/reconciler.txt"
+    else
+        install --no-index --no-deps --no-build-isolation "$root"
+    fi
 fi
 echo "$venv/bin" >>"$GITHUB_PATH"

@@ -1,4 +1,7 @@
-"""Declares `reconciler init`: writes a layout to fill in, or the demo."""
+"""Declares `reconciler init`: writes a layout to fill in, the demo, or the pipelines of a repository."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -7,6 +10,23 @@ from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.terminal import tell, write
 from reconciler.command.verbs import option, verb
 
+if TYPE_CHECKING:
+    from reconciler.workflow.pipelines import Pipelines
+
+NEXT = {
+    "github": "Make three environments for each cluster, to which only the default branch may deploy: "
+    "kafka-read-CLUSTER, kafka-apply-CLUSTER with required reviewers, kafka-continue-CLUSTER. Put its KAFKA_PASSWORD "
+    "there, as a secret.",
+    "gitlab": "Add to .gitlab-ci.yml: include: [{local: .gitlab/reconciler/pipeline.yml}]. Make protected variables "
+    "for each cluster, such as KAFKA_PASSWORD, of the scopes kafka/CLUSTER/read and kafka/CLUSTER/apply; protect the "
+    "latter environment, too.",
+    "jenkins": "Write a Jenkinsfile as jenkins/reconciler.groovy says. For each cluster make credentials with the id "
+    "kafka-CLUSTER, and a user or group kafka-CLUSTER of those who may approve.",
+    "kubernetes": "Make a Secret reconciler-CLUSTER for each cluster; its keys are variables, such as KAFKA_PASSWORD. "
+    "After a new folder run this again; it adds a file, and a line to kustomization.yaml.",
+}
+"""What is left to do by hand, for each system that there are pipelines for."""
+
 
 @verb(
     "init",
@@ -14,12 +34,25 @@ from reconciler.command.verbs import option, verb
     examples="""
         reconciler init --demo
         reconciler init --cluster prod-eu
+        reconciler init --ci github
+    """,
+    notes="""
+        With --ci, DIR is the repository's top, by default this folder, and the root (-C) lies below it.
     """,
 )
 @click.argument("folder", metavar="[DIR]", required=False)
 @option("--demo", is_flag=True, help="Write a simulated cluster with its desired state.")
-def command(asked: Asked, folder: str | None, *, demo: bool) -> int:
-    """Write a commented layout into DIR, by default the root (-C); nothing is ever overwritten."""
+@option(
+    "--ci",
+    type=click.Choice(sorted(NEXT)),
+    help="Write pipelines that plan, ask for a review and apply, cluster by cluster.",
+)
+def command(asked: Asked, folder: str | None, *, demo: bool, ci: str | None) -> int:
+    """Write a commented layout into DIR, by default the root (-C); what a person wrote is never overwritten."""
+    if ci is not None:
+        if demo or asked.inputs.cluster:
+            raise click.UsageError("--ci is for all clusters of the root: leave --demo and --cluster out.")
+        return _pipelines(asked, Path(folder or "."), ci)
     from reconciler.render.as_json import document
     from reconciler.workflow.demo import write_demo
     from reconciler.workflow.init import write_layout
@@ -47,3 +80,37 @@ def _again(verb: str, root: str, name: str) -> str:
 
     where = "" if root == DEFAULT_ROOT else f" -C {root}"
     return f"reconciler {verb}{where} --cluster {name}"
+
+
+def _pipelines(asked: Asked, folder: Path, ci: str) -> int:
+    from reconciler.render.as_json import document
+    from reconciler.workflow.pipelines import Edited, write_pipelines
+
+    try:
+        made = write_pipelines(folder, asked.inputs.root, ci)
+    except Edited as error:
+        for difference in error.differences.values():
+            tell(difference.rstrip("\n"))
+        raise
+    if asked.is_json:
+        write(document(made))
+    else:
+        _tell_pipelines(made, asked.inputs.root)
+    return Exit.DONE
+
+
+def _tell_pipelines(made: "Pipelines", root: str) -> None:
+    from reconciler.model.words import counted, named_some
+
+    several = counted(len(made.files), "file")
+    if made.written or made.removed:
+        tell(f"Wrote {len(made.written)} of {several} for {made.system} into {made.folder}:")
+        for name in (*made.written, *(f"{name} (removed)" for name in made.removed)):
+            tell(f"  {name}")
+    else:
+        tell(f"Nothing to write: {several} for {made.system} are there.")
+    if made.kept:
+        tell(f"Left as you edited them: {', '.join(made.kept)}.")
+    clusters = named_some(made.clusters) if made.clusters else "none yet"
+    tell(f"Clusters, the folders of {root}: {clusters}.")
+    tell(NEXT[made.system])

@@ -27,7 +27,10 @@ from reconciler.command.verbs import Verb, VerbGroup
 from reconciler.model.problem import ReconcilerError
 
 VERBS: Mapping[str, Verb] = {
-    "init": Verb("reconciler.cli.init", "Write a commented layout, or with --demo a simulated cluster to play with."),
+    "init": Verb(
+        "reconciler.cli.init",
+        "Write a commented layout, a simulated cluster to play with, or a repository's pipelines.",
+    ),
     "import": Verb(
         "reconciler.cli.import_",
         "Write a cluster as it is, or another tool's topics, as desired state; again: add what came later.",

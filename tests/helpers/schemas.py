@@ -28,6 +28,7 @@ from reconciler.model.run import AskedThrottle, RolledBack, RunResult
 from reconciler.model.status import Status, StatusesReport
 from reconciler.model.topic_report import KeyReport, TopicDescriptions, TopicList
 from reconciler.workflow.init import Written
+from reconciler.workflow.pipelines import Pipelines
 from reconciler.workflow.schemas import WrittenSchemas
 
 FOLDER = Path(__file__).resolve().parents[2] / "schemas"
@@ -65,6 +66,7 @@ FORMATS = {
     "validate": Format(Reported, "Validate", "What `reconciler validate -o json` prints"),
     "error": Format(ReportedError, "Error", "What a verb with `-o json` prints to stderr when it fails"),
     "init": Format(Written, "Init", "What `reconciler init -o json` prints"),
+    "pipelines": Format(Pipelines, "Pipelines", "What `reconciler init --ci -o json` prints"),
     "explanation": Format(Explanation, "Explanation", "What `reconciler show --explain -o json` prints"),
     "balance": Format(BalanceReport, "Balance", "What `reconciler balance -o json` prints"),
     "loads": Format(LoadReport, "Loads", "What `reconciler loads -o json` prints, and `_report.json` holds"),

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from helpers.program.command_line import reconciler
 from journeys.installed import ROOT, Installed
 from jsonschema import Draft7Validator
 
@@ -37,6 +38,26 @@ def test_what_runs_is_the_wheel_without_any_extra(installed: Installed, tmp_path
     for library in ("pyspark", "pyarrow", "pytest"):
         assert installed.python(f"from importlib.util import find_spec; print(find_spec({library!r}))") == "None"
     assert re.fullmatch(r"reconciler \d+\.\d+\.\d+\S*\n", installed.run("--version", cwd=tmp_path).out)
+
+
+@pytest.mark.parametrize("system", ["github", "gitlab", "jenkins", "kubernetes"])
+def test_the_wheel_writes_the_pipelines_that_a_checkout_writes(
+    installed: Installed, tmp_path: Path, system: str
+) -> None:
+    for name in ("wheel", "checkout"):
+        (tmp_path / name / "desired-state" / "prod-eu").mkdir(parents=True)
+        (tmp_path / name / "desired-state" / "prod-eu" / "cluster.yaml").touch()
+    installed.run("init", "--ci", system, cwd=tmp_path / "wheel")
+    reconciler("init", "--ci", system, cwd=tmp_path / "checkout")
+    written, here = (
+        {
+            path.relative_to(tmp_path / name): path.read_bytes()
+            for path in (tmp_path / name).rglob("*")
+            if path.is_file()
+        }
+        for name in ("wheel", "checkout")
+    )
+    assert (len(written) > 6, written) == (True, here)
 
 
 def test_from_an_empty_folder_to_a_cluster_that_is_as_declared(installed: Installed, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""GitHub's lists of runs and artifacts, and the store of their archives, on loopback.
+"""GitHub's lists of runs and artifacts, the store of their archives, and its environments, on loopback.
 
 with serving() as github:
     github.listed = (artifact(1, "plan-demo"),)
@@ -26,6 +26,9 @@ class Artifacts(http.server.BaseHTTPRequestHandler):
     archives: Mapping[int, bytes] = {}
     archive = b""
     store = ""
+    unreviewed: frozenset[str] = frozenset()
+    is_unmerged = False
+    unmade: frozenset[str] = frozenset()
     failures = 0
     shown: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
@@ -41,10 +44,21 @@ class Artifacts(http.server.BaseHTTPRequestHandler):
         type(self).asked += (self.path,)
         if authorization != f"Bearer {TOKEN}":
             self._answer(401, b"{}")
+        elif "/contents/" in self.path:
+            self._answer(404 if self.is_unmerged else 200, b"{}")
+        elif "/environments/" in self.path:
+            self._environment(self.path.rpartition("/")[2])
         elif self.path.endswith("/zip"):
             self._answer(302, b"", location=f"{self.store or 'http://' + self.headers['Host']}/store{self.path}")
         else:
             self._answer(200, json.dumps(self._list()).encode())
+
+    def _environment(self, name: str) -> None:
+        """Answer for one environment; each is there and asks somebody, but those of `unmade` and `unreviewed`."""
+        reviewers = [] if name in self.unreviewed else [{"type": "User", "reviewer": {"login": "eve"}}]
+        rules = [{"type": "branch_policy"}, {"type": "required_reviewers", "reviewers": reviewers}]
+        made = {"name": name, "protection_rules": rules}
+        self._answer(404 if name in self.unmade else 200, json.dumps(made).encode())
 
     def _list(self) -> Mapping[str, object]:
         parts = urllib.parse.urlsplit(self.path)

@@ -231,7 +231,11 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 def _checkout(run: _Run, _: Mapping[str, str]) -> None:
     """The workspace is there; what an earlier job left in it is not."""
-    shutil.rmtree(run.runner.workspace / "runs", ignore_errors=True)
+    for folder in ("results", "runs"):
+        shutil.rmtree(run.runner.workspace / folder, ignore_errors=True)
+    for name in ("plan.json", "plan.json.sig", "plan.md"):
+        (run.runner.workspace / name).unlink(missing_ok=True)
+    (run.temp / "result").unlink(missing_ok=True)
 
 
 def _nothing(_: _Run, __: Mapping[str, str]) -> None:

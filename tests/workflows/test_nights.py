@@ -132,7 +132,7 @@ def test_what_was_approved_is_applied_though_a_newer_plan_was_made(workflow: Wor
     assert job.result == "success", job.log
     assert read != newer
     assert applied(workflow) == {read}
-    assert workflow.github.asked == ()
+    assert [path for path in workflow.github.asked if "/environments/" not in path] == []
 
 
 def swapped(workflow: Workflow, folder: str) -> None:

@@ -106,6 +106,19 @@ def test_without_a_snapshot_the_job_says_what_to_run(steps: WorkflowSteps, githu
     assert "::error::no artifact snapshot-demo of branch main" in job.log
 
 
+@pytest.mark.deep
+def test_a_cluster_that_is_new_is_validated_and_planned_after_the_merge(
+    steps: WorkflowSteps, github: type[Artifacts]
+) -> None:
+    on_a_snapshot(steps)
+    github.is_unmerged = True
+    job = steps.run("plan.yml", "plan", DEMO)
+    assert (job.result, "::notice::desired-state/demo/cluster.yaml is new" in job.log) == ("success", True), job.log
+    assert "no problems" in job.log
+    assert github.asked == ("/repos/acme/kafka/contents/desired-state/demo/cluster.yaml?ref=main",)
+    assert list(steps.artifacts.glob("*/plan.json")) == []
+
+
 def test_an_artifact_is_asked_for_again_where_its_store_fails_and_never_fetched_in_clear(
     steps: WorkflowSteps, github: type[Artifacts]
 ) -> None:
@@ -179,12 +192,20 @@ def test_only_a_run_whose_time_was_over_is_unfinished(
     files = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     done = subprocess.run(
         [*BASH, apply_script()],
-        env={**os.environ, **files, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PLAN": str(tmp_path / "plan.json")},
+        env={
+            **os.environ,
+            **files,
+            "PATH": f"{tmp_path}:{os.environ['PATH']}",
+            "PLAN": str(tmp_path / "plan.json"),
+            "RUNNER_TEMP": str(tmp_path),
+        },
         capture_output=True,
         text=True,
         check=False,
     )
     assert (done.returncode, told in done.stderr) == (code, True), done.stderr
+    result = (tmp_path / "result").read_text().splitlines()
+    assert result == (["5"] if state == "unfinished" else [str(ended), *([told.splitlines()[0]] if ended else [])])
     output = tmp_path / "GITHUB_OUTPUT"
     assert (output.read_text() if output.exists() else "") == (f"state={state}\n" if state else "")
     next_stage = tmp_path / "next-stage.txt"
@@ -205,7 +226,8 @@ def test_a_cancelled_job_waits_for_the_run_to_put_everything_back(tmp_path: Path
         "signal.signal(signal.SIGTERM, back)\nprint('moving', flush=True)\ntime.sleep(60)\n"
     )
     program.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PLAN": "plan.json"}
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "PLAN": "plan.json", "RUNNER_TEMP": str(tmp_path)}
     with subprocess.Popen(
         [*BASH, apply_script()],
         env=environment,

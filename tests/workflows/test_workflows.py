@@ -94,21 +94,44 @@ def cluster_jobs() -> Mapping[str, Any]:
 def test_each_cluster_is_called_by_its_name_with_no_more_secrets_than_are_declared() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "apply.yml").read_text())
     called = yaml.safe_load((ROOT / ".github" / "workflows" / "apply-cluster.yml").read_text())[True]["workflow_call"]
-    (job,) = workflow["jobs"].values()
+    job = workflow["jobs"]["cluster"]
     assert (job["uses"], job["name"]) == ("./.github/workflows/apply-cluster.yml", "${{ matrix.cluster }}")
     assert job["with"] == {"cluster": "${{ matrix.cluster }}"}
     assert set(job["with"]) == set(called["inputs"])
     assert job["secrets"] == {name: f"${{{{ secrets.{name} }}}}" for name in called["secrets"]}
 
 
+@pytest.mark.parametrize("name", ["plan.yml", "apply.yml", "snapshot.yml"])
+def test_no_workflow_names_a_cluster_and_one_that_fails_stops_no_other(name: str) -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text())
+    clusters = workflow["jobs"]["clusters"]
+    assert clusters["outputs"] == {"names": "${{ steps.clusters.outputs.names }}"}
+    (job,) = [job for job in workflow["jobs"].values() if "strategy" in job]
+    matrix = {"cluster": "${{ fromJSON(needs.clusters.outputs.names) }}"}
+    assert job["strategy"] == {"fail-fast": False, "matrix": matrix}
+    assert (job["needs"], job["if"]) == ("clusters", "needs.clusters.outputs.names != '[]'")
+    assert not re.search(r"\bdemo\b", (ROOT / ".github" / "workflows" / name).read_text())
+
+
+def test_each_cluster_has_credentials_of_its_own() -> None:
+    for name, job_name, _, job in jobs():
+        if name in {"snapshot.yml", "apply-cluster.yml"} and "secrets." in str(job.get("steps")):
+            assert re.fullmatch(r"kafka-(read|apply|continue)-\$\{\{ \w+\.cluster \}\}", str(job["environment"])), (
+                job_name
+            )
+
+
 def test_what_applies_waits_for_an_approval_and_applies_the_plan_of_its_own_run() -> None:
     jobs = cluster_jobs()
     job = jobs["apply"]
-    assert (job["environment"], job["needs"], job.get("if")) == ("kafka-apply", "plan", None)
+    assert (job["environment"], job["needs"]) == ("kafka-apply-${{ inputs.cluster }}", "plan")
+    assert job["if"] == "needs.plan.outputs.empty != 'true'"
     assert job["permissions"] == {"contents": "read"}
     (fetched,) = [step["with"] for step in job["steps"] if "download-artifact@" in step.get("uses", "")]
     assert fetched == {"name": "plan-${{ inputs.cluster }}", "path": "${{ runner.temp }}/plan"}
     assert not [step for step in job["steps"] if "run" in step]
+    (asked,) = [step for step in jobs["plan"]["steps"] if "reviewers.py" in step.get("run", "")]
+    assert asked["run"].endswith('reviewers.py "kafka-apply-$CLUSTER"')
 
 
 @pytest.mark.parametrize(("name", "before", "word"), [("apply", "plan", "apply"), ("continue", "find", "night")])
@@ -136,7 +159,10 @@ def test_nights_need_no_approval_and_throw_out_nothing_that_waits_for_one() -> N
     jobs = cluster_jobs()
     assert jobs["find"]["if"] == "github.event_name == 'schedule'"
     after_merge, night = (jobs[name] for name in ("apply", "continue"))
-    assert (night["environment"], night["if"]) == ("kafka-continue", "needs.find.outputs.found == 'true'")
+    assert (night["environment"], night["if"]) == (
+        "kafka-continue-${{ inputs.cluster }}",
+        "needs.find.outputs.found == 'true'",
+    )
     groups = [job["concurrency"].pop("group") for job in (after_merge, night)]
     assert groups == ["apply-${{ inputs.cluster }}", "continue-${{ inputs.cluster }}"]
     for job in (after_merge, night):

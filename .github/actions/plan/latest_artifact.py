@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""latest_artifact.py NAME DIR: puts the newest artifact of that name into DIR; exits with 1 where there is none.
+"""latest_artifact.py NAME DIR [PATH]: puts the newest artifact of that name into DIR; exits with 1 where there is none.
 
+With PATH it exits with 0 and a notice where the default branch has no such file yet, so that no run can have made any.
 Only what a run on the default branch of this very repository made counts: a fork may name its artifacts as it likes.
 It needs GITHUB_REPOSITORY, DEFAULT_BRANCH and GITHUB_TOKEN, which may read actions; GITHUB_API_URL says where.
 """
@@ -14,18 +15,30 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from github_api import GitHub, GitHubError, github_of
+from github_api import GitHub, GitHubError, NotFoundError, github_of
 
 MOST_BYTES = 1 << 30
 
 
-def main(name: str, folder: Path, variables: Mapping[str, str]) -> int:
+def main(name: str, folder: Path, variables: Mapping[str, str], path: str = "") -> int:
     """Fetch it, say what was fetched, and return the exit code; every error ends here, as a sentence."""
     try:
-        return _fetched(github_of(variables), name, folder, variables.get("DEFAULT_BRANCH", ""))
+        github, branch = github_of(variables), variables.get("DEFAULT_BRANCH", "")
+        if path and not _is_on(github, branch, path):
+            print(f"::notice::{path} is new: {name} comes with a run of {branch}, so its plan is made after the merge")
+            return 0
+        return _fetched(github, name, folder, branch)
     except (GitHubError, OSError, zipfile.BadZipFile) as error:
         print(f"::error::the artifact {name} was not fetched: {error}")
         return 1
+
+
+def _is_on(github: GitHub, branch: str, path: str) -> bool:
+    try:
+        github.send("GET", f"contents/{quote(path)}?ref={quote(branch, safe='')}")
+    except NotFoundError:
+        return False
+    return True
 
 
 def _fetched(github: GitHub, name: str, folder: Path, branch: str) -> int:
@@ -60,4 +73,4 @@ def _is_ours(artifact: Mapping[str, Any], branch: str) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], Path(sys.argv[2]), os.environ))
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]), os.environ, *sys.argv[3:]))

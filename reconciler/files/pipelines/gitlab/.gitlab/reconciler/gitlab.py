@@ -1,0 +1,147 @@
+"""Keeps what one pipeline leaves for another in the project's package registry, and writes notes on merge requests.
+
+    gitlab.py put FOLDER NAME FILE      gitlab.py get FOLDER NAME FILE
+    gitlab.py results RUN DIR NAMES     what the jobs of all clusters left, as summary.py reads it; NAMES in JSON
+    gitlab.py note MERGE_REQUEST FILE   one note a cluster, known by the file's first line, kept up to date
+
+Files are sent with the job's own token. Notes need RECONCILER_GITLAB_TOKEN, a token of the project with the scope `api`
+and the role Reporter; without it the plan is in the job's log and artifacts alone.
+
+Exit codes: 0 done, 1 with a sentence, 2 where what is to be got is not there.
+"""
+
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from email.message import Message
+from pathlib import Path
+from typing import IO, Any
+
+NOT_THERE = 2
+ATTEMPTS = 4
+TIMEOUT_SECONDS = 60
+PAGE = 100
+MOST_PAGES = 50
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_FOUND, _MISSING, _SERVER, _TOO_MANY = 302, 404, 500, 429
+
+
+class GitLabError(Exception):
+    """What GitLab refused, or that it did not answer; the text never holds a token."""
+
+
+class MissingError(GitLabError):
+    """It is not there."""
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows nothing: a redirect would take the token to wherever it points."""
+
+    def redirect_request(  # noqa: PLR0917 - the signature of the standard library
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
+    ) -> None:
+        del req, fp, code, msg, headers, newurl
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
+
+
+def main(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Do what is asked for, and return the exit code."""
+    verb, *rest = arguments
+    project = f"{variables['CI_API_V4_URL']}/projects/{variables['CI_PROJECT_ID']}"
+    try:
+        if verb == "note":
+            return note(project, int(rest[0]), Path(rest[1]), variables)
+        job = {"JOB-TOKEN": variables["CI_JOB_TOKEN"]}
+        if verb == "put":
+            sent(kept_at(project, rest[0], rest[1]), job, "PUT", Path(rest[2]).read_bytes())
+        elif verb == "get":
+            Path(rest[2]).write_bytes(sent(kept_at(project, rest[0], rest[1]), job))
+        else:
+            results(project, job, rest[0], Path(rest[1]), json.loads(rest[2]))
+    except (GitLabError, OSError) as error:
+        print(f"error: {verb} {' '.join(rest[:2])}: {error}")
+        return NOT_THERE if isinstance(error, MissingError) else 1
+    return 0
+
+
+def kept_at(project: str, folder: str, name: str) -> str:
+    """Return the address of a file in the package registry."""
+    return f"{project}/packages/generic/reconciler/{urllib.parse.quote(folder)}/{urllib.parse.quote(name)}"
+
+
+def results(project: str, token: Mapping[str, str], run: str, folder: Path, names: Sequence[str]) -> None:
+    """Fetch what each job of that run left; what is not there has no file."""
+    for left in (f"result-{verb}-{name}" for name in names for verb in ("plan", "apply")):
+        try:
+            content = sent(kept_at(project, f"results-{run}", left), token)
+        except MissingError:
+            continue
+        (folder / left).mkdir(parents=True, exist_ok=True)
+        (folder / left / "result").write_bytes(content)
+
+
+def note(project: str, number: int, file: Path, variables: Mapping[str, str]) -> int:
+    """Make or change the one note of a cluster; notes of others are never touched, whatever they begin with."""
+    secret = variables.get("RECONCILER_GITLAB_TOKEN")
+    if not secret:
+        print("no note: without RECONCILER_GITLAB_TOKEN the plan is in this job's log and artifacts alone")
+        return 0
+    token = {"PRIVATE-TOKEN": secret, "Content-Type": "application/json"}
+    body = file.read_text("utf-8")
+    author = json.loads(sent(f"{variables['CI_API_V4_URL']}/user", token))["id"]
+    notes = f"{project}/merge_requests/{number}/notes"
+    own = [
+        each
+        for each in pages(notes, token)
+        if each["author"]["id"] == author and each["body"].partition("\n")[0] == body.partition("\n")[0]
+    ]
+    if not own:
+        sent(notes, token, "POST", json.dumps({"body": body}).encode())
+    elif own[0]["body"] != body:
+        sent(f"{notes}/{own[0]['id']}", token, "PUT", json.dumps({"body": body}).encode())
+    return 0
+
+
+def pages(address: str, token: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield every item of a list, the oldest first."""
+    for page in range(1, MOST_PAGES):
+        items = json.loads(sent(f"{address}?sort=asc&order_by=created_at&per_page={PAGE}&page={page}", token))
+        yield from items
+        if len(items) < PAGE:
+            return
+
+
+def sent(address: str, token: Mapping[str, str], method: str = "GET", body: bytes | None = None) -> bytes:
+    """Return the answer; a store that it is kept in elsewhere is not shown the token. Only POST is not sent again."""
+    parts = urllib.parse.urlsplit(address)
+    if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
+        raise GitLabError("CI_API_V4_URL is no https address, so no token is sent there")
+    what = f"{method} {parts.path}"
+    for attempt in range(ATTEMPTS):
+        request = urllib.request.Request(address, data=body, method=method, headers=dict(token))
+        try:
+            with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as answer:
+                return bytes(answer.read())
+        except urllib.error.HTTPError as error:
+            if error.code == _FOUND and token and method == "GET":
+                return sent(error.headers.get("Location", ""), {})
+            if error.code == _MISSING:
+                raise MissingError(f"{what}: not there, or the token may not see it") from None
+            if method == "POST" or attempt == ATTEMPTS - 1 or error.code not in {_TOO_MANY, *range(_SERVER, 600)}:
+                raise GitLabError(f"{what}: GitLab refuses it ({error.code})") from None
+        except OSError as error:
+            if method == "POST" or attempt == ATTEMPTS - 1:
+                raise GitLabError(f"{what}: no answer ({type(error).__name__})") from None
+        time.sleep(float(os.environ.get("RECONCILER_PAUSE", "1")) * 2**attempt)
+    raise AssertionError
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], os.environ))

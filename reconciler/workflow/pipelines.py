@@ -1,0 +1,165 @@
+"""Writes the pipelines of a repository: for each cluster, which is a folder, a plan, a review of it, and its apply.
+
+A file that a person has edited since is never written over: it is kept while there is nothing new to write, and
+otherwise nothing is written at all.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated
+
+from reconciler.files.inside import WRITTEN_THROUGH, required_inside
+from reconciler.files.pipelines import (
+    GITHUB,
+    HOMES,
+    KUBERNETES,
+    RECORD,
+    digest_of,
+    pipeline_texts,
+    read_record,
+    record_text,
+)
+from reconciler.files.raw import write_atomically
+from reconciler.model.codec import Key
+from reconciler.model.problem import ReconcilerError
+from reconciler.model.words import named_some
+from reconciler.workflow.init import NOT_WRITTEN
+from reconciler.workflow.inputs import DEFAULT_ROOT, cluster_names
+
+DISTRIBUTION = "kafka-reconciler"
+_EACH = "CLUSTER"
+"""Stands for a cluster's name: a file whose name has it is written for each, and in any other a line that has it."""
+_IN_KUBERNETES = re.compile(r"[a-z0-9]([a-z0-9-]{,39}[a-z0-9])?")
+"""What fits behind `reconciler-` as the name of a CronJob."""
+_PLAIN = re.compile(r"[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pipelines:
+    """The pipelines of a repository, and what was done to have them."""
+
+    folder: Annotated[str, "The repository's top."]
+    system: Annotated[str, Key("ci"), "What runs them."]
+    clusters: Annotated[tuple[str, ...], "The clusters that there are: folders of the root."]
+    files: Annotated[tuple[str, ...], "All files of the pipelines, below the folder."]
+    written: Annotated[tuple[str, ...], "Those that are new, or were brought up to date."]
+    kept: Annotated[tuple[str, ...], "Those that a person has edited, left as they are."]
+    removed: Annotated[tuple[str, ...], "Those of an earlier call that the pipelines no longer have."]
+
+
+class NotNameable(ReconcilerError):
+    """The root has no path, or a cluster no name, that a pipeline could use."""
+
+    code = "KR032"
+
+
+class Edited(ReconcilerError):
+    """Files that a person wrote or edited stand where others are to be written; `differences`: a diff of each."""
+
+    code = "KR033"
+
+    def __init__(self, theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
+        self.differences = {name: _difference(name, theirs[name], ours[name]) for name in sorted(theirs)}
+        named = named_some(tuple(self.differences), _MOST_NAMED)
+        way_out = "move each away, run init again, and bring back by hand what is yours"
+        super().__init__(
+            f"{named}: init did not write this text and would write another, so nothing is written; {way_out}"
+        )
+
+
+def _difference(name: str, theirs: str, ours: str) -> str:
+    before, after = (text.splitlines(keepends=True) for text in (theirs, ours))
+    return "".join(difflib.unified_diff(before, after, f"{name} (there)", f"{name} (init)", n=1))
+
+
+def write_pipelines(folder: Path, root: str, system: str) -> Pipelines:
+    """Write the pipelines of the clusters below that root, and say what was done.
+
+    Raises NotNameable, Edited, and a ReconcilerError where a file cannot be written; before the first is written.
+    """
+    clusters = cluster_names(root)
+    texts = _texts(system, _root_from(folder, root), clusters)
+    record = read_record(folder)
+    before = record.get(system, {})
+    there = {name: content for name in {*texts, *before} if (content := _content(folder, name)) is not None}
+    unedited = {name for name in there if before.get(name) == digest_of(there[name])}
+    wanted = {name: text.encode() for name, text in texts.items()}
+    new = {name for name in wanted if there.get(name) != wanted[name]}
+    kept = {name for name in new - unedited if name in there and before.get(name) == digest_of(wanted[name])}
+    in_the_way = (new - unedited - kept) & set(there)
+    if in_the_way:
+        theirs = {name: there[name].decode("utf-8", "replace") for name in in_the_way}
+        raise Edited(theirs, texts)
+    written = sorted(new - kept)
+    removed = sorted((set(before) - set(wanted)) & unedited)
+    for name in written:
+        _write(folder, name, wanted[name])
+    for name in removed:
+        (folder / name).unlink()
+    after = {**record, system: {name: digest_of(content) for name, content in wanted.items()}}
+    if after != record:
+        write_atomically(folder / RECORD, record_text(after), "record of the pipelines", NOT_WRITTEN)
+    return Pipelines(
+        str(folder), system, clusters, tuple(sorted(wanted)), tuple(written), tuple(sorted(kept)), tuple(removed)
+    )
+
+
+def _root_from(folder: Path, root: str) -> str:
+    """Return the root's path from the repository's top, as the pipelines name it."""
+    found = Path(os.path.relpath(os.path.realpath(root), os.path.realpath(folder))).as_posix()
+    if found.startswith("../") or not _PLAIN.fullmatch(found) or found in {".", ".."}:
+        raise NotNameable(
+            f"the root {root} is no folder below {folder} whose path has only a-z A-Z 0-9 . _ - and /, so no pipeline "
+            "can name it: give the repository's top as DIR, and the root below it with -C"
+        )
+    return found
+
+
+def _texts(system: str, root: str, clusters: Sequence[str]) -> Mapping[str, str]:
+    """Return the files as they are for that root; they are made for one called `desired-state`."""
+    texts = {name: text.replace(DEFAULT_ROOT, root) for name, text in pipeline_texts(system).items()}
+    home = ".github/locks" if system == GITHUB else HOMES.get(system)
+    if home is not None:
+        texts[f"{home}/reconciler.txt"] = f"{DISTRIBUTION}=={version(DISTRIBUTION)}\n"
+    return _for_each(texts, clusters) if system == KUBERNETES else texts
+
+
+def _for_each(texts: Mapping[str, str], clusters: Sequence[str]) -> Mapping[str, str]:
+    for cluster in clusters:
+        if not _IN_KUBERNETES.fullmatch(cluster):
+            raise NotNameable(
+                f"Kubernetes takes no object called reconciler-{cluster}: "
+                "rename the cluster, with at most 41 of a-z 0-9 and -"
+            )
+    made = {}
+    for name, text in texts.items():
+        if _EACH in name:
+            made.update({name.replace(_EACH, one): text.replace(_EACH, one) for one in clusters})
+        else:
+            lines = text.splitlines(keepends=True)
+            repeated = ([line.replace(_EACH, one) for one in clusters] if _EACH in line else [line] for line in lines)
+            made[name] = "".join(line for several in repeated for line in several)
+    return made
+
+
+def _content(folder: Path, name: str) -> bytes | None:
+    try:
+        return (folder / name).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ReconcilerError(f"{folder / name} cannot be read: {error.strerror}", code=NOT_WRITTEN) from None
+
+
+def _write(folder: Path, name: str, content: bytes) -> None:
+    path = folder / name
+    required_inside(folder, path, f"{path} {WRITTEN_THROUGH}", None)
+    write_atomically(path, content, "pipeline's file", NOT_WRITTEN)
+    if content.startswith(b"#!"):
+        path.chmod(0o755)

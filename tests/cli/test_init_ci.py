@@ -1,0 +1,192 @@
+"""`init --ci`: what it writes is what runs here, twice changes nothing, and what a person wrote is kept."""
+
+import hashlib
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.test_json_outputs import check
+from helpers.program.call import Ended, Program
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = ".reconciler-ci.json"
+PIN = ".github/locks/reconciler.txt"
+PLAN = ".github/workflows/plan.yml"
+
+
+@pytest.fixture(autouse=True)
+def _repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("prod-eu", "prod-us"):
+        add_cluster(Path("desired-state"), name)
+
+
+def add_cluster(root: Path, name: str) -> None:
+    (root / name).mkdir(parents=True)
+    (root / name / "cluster.yaml").write_text("not looked at")
+
+
+def contents(top: Path = Path()) -> dict[str, bytes]:
+    """Return all files below that folder, but the desired state."""
+    files = (file for file in sorted(top.rglob("*")) if file.is_file())
+    found = {file.relative_to(top).as_posix(): file.read_bytes() for file in files}
+    return {name: content for name, content in found.items() if not name.endswith("cluster.yaml")}
+
+
+def written(reconciler: Program, *more: str, ci: str = "github") -> dict[str, Any]:
+    """Return what `init --ci -o json` prints."""
+    ended = reconciler(*more, "init", "--ci", ci, "-o", "json")
+    assert ended.code == 0, ended
+    check("pipelines", ended.out)
+    told: dict[str, Any] = json.loads(ended.out)
+    return told
+
+
+def refused(reconciler: Program, *more: str) -> Ended:
+    before = contents()
+    ended = reconciler(*more, "init", "--ci", "github")
+    assert (ended.code, contents()) == (1, before)
+    return ended
+
+
+def test_what_is_written_for_github_is_what_runs_in_this_repository(reconciler: Program) -> None:
+    told = written(reconciler)
+    found = contents()
+    assert set(found) == {RECORD, *told["files"]} == {RECORD, *told["written"]}
+    assert told["clusters"] == ["prod-eu", "prod-us"]
+    assert found.pop(PIN) == b"kafka-reconciler==%s\n" % project()["project"]["version"].encode()
+    del found[RECORD]
+    assert {name for name, content in found.items() if content != (ROOT / name).read_bytes()} == set()
+    assert {name for name in found if os.access(name, os.X_OK) != os.access(ROOT / name, os.X_OK)} == set()
+
+
+def test_what_the_workflows_call_is_written(reconciler: Program) -> None:
+    written(reconciler)
+    texts = {name: content.decode() for name, content in contents().items() if name.endswith(".yml")}
+    called = {
+        found for text in texts.values() for found in re.findall(r"(?<![\w/])\.github/[\w./-]+|\./\.github/\S+", text)
+    }
+    assert len(called) >= 6
+    assert {one for one in called if not Path(one).exists()} == set()
+
+
+def project() -> Any:  # noqa: ANN401 - TOML
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+def test_the_package_carries_what_is_written(reconciler: Program) -> None:
+    targets = project()["tool"]["hatch"]["build"]["targets"]
+    files = set(contents()) if written(reconciler) else set()
+    ours = files - {RECORD, PIN}
+    included = targets["wheel"]["force-include"]
+    assert {source: goal for source, goal in included.items() if source != "schemas"} == {
+        name: f"reconciler/files/pipelines/github/{name}" for name in ours
+    }
+    assert ours <= set(targets["sdist"]["only-include"])
+
+
+def test_another_root_is_named_in_its_place(reconciler: Program) -> None:
+    add_cluster(Path("kafka/state"), "prod-eu")
+    assert written(reconciler, "-C", "kafka/state")["clusters"] == ["prod-eu"]
+    texts = {name: content.decode() for name, content in contents().items()}
+    assert "paths: [kafka/state/**]" in texts[PLAN]
+    assert {name for name, text in texts.items() if "desired-state" in text} == set()
+
+
+def test_again_and_with_another_folder_nothing_changes(reconciler: Program) -> None:
+    written(reconciler)
+    before = contents()
+    add_cluster(Path("desired-state"), "ninth")
+    told = written(reconciler)
+    assert (told["written"], told["clusters"]) == ([], ["ninth", "prod-eu", "prod-us"])
+    assert contents() == before
+    assert "Nothing to write: 19 files for github are there." in reconciler("init", "--ci", "github").err
+
+
+def test_an_edited_file_is_kept_while_there_is_nothing_new(reconciler: Program) -> None:
+    written(reconciler)
+    Path(PLAN).write_text("mine")
+    before = contents()
+    assert (written(reconciler)["kept"], contents()) == ([PLAN], before)
+    assert f"Left as you edited them: {PLAN}." in reconciler("init", "--ci", "github").err
+
+
+def from_an_earlier_version(text: str) -> None:
+    """Have the plan's workflow be as an earlier version wrote it."""
+    remember(PLAN, text)
+    Path(PLAN).write_text(text)
+
+
+def remember(name: str, text: str) -> None:
+    """Have that text be what an earlier version wrote into that file."""
+    record = json.loads(Path(RECORD).read_text())
+    record["github"][name] = f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    Path(RECORD).write_text(json.dumps(record))
+
+
+def test_what_an_earlier_version_wrote_is_brought_up_to_date(reconciler: Program) -> None:
+    written(reconciler)
+    before = contents()
+    from_an_earlier_version("as it was\n")
+    assert (written(reconciler)["written"], contents()) == ([PLAN], before)
+
+
+def test_what_was_edited_and_would_be_new_is_shown_and_nothing_is_written(reconciler: Program) -> None:
+    written(reconciler)
+    from_an_earlier_version("as it was\n")
+    Path(PLAN).write_text("as it was\nand mine\n")
+    Path(".github/workflows/apply.yml").unlink()
+    ended = refused(reconciler)
+    assert "-and mine\n" in ended.err
+    assert f"+++ {PLAN} (init)\n" in ended.err
+    assert f"error: {PLAN}: init did not write this text" in ended.err
+    assert "(KR033)" in ended.err
+    Path(PLAN).rename("mine.yml")
+    assert sorted(written(reconciler)["written"]) == [".github/workflows/apply.yml", PLAN]
+
+
+def test_a_file_that_was_there_before_is_not_written_over(reconciler: Program) -> None:
+    Path(PLAN).parent.mkdir(parents=True)
+    Path(PLAN).write_text("name: terraform\n")
+    assert "-name: terraform\n" in refused(reconciler).err
+
+
+def test_what_the_pipelines_no_longer_have_goes_unless_it_was_edited(reconciler: Program) -> None:
+    written(reconciler)
+    for name, text in (("old.py", "as it was\n"), ("edited.py", "and mine\n")):
+        remember(name, "as it was\n")
+        Path(name).write_text(text)
+    assert written(reconciler)["removed"] == ["old.py"]
+    assert (Path("old.py").exists(), Path("edited.py").exists()) == (False, True)
+    assert written(reconciler)["removed"] == []
+
+
+@pytest.mark.parametrize("text", ["[", "[]", '{"github": []}', '{"github": {"a": 1}}'])
+def test_a_record_that_is_none_is_an_error(reconciler: Program, text: str) -> None:
+    Path(RECORD).write_text(text)
+    assert "(KR031)" in refused(reconciler).err
+
+
+@pytest.mark.parametrize("root", ["..", ".", "../elsewhere", "a b", "x;y", "$(id)"])
+def test_a_root_that_no_pipeline_can_name_is_refused(reconciler: Program, root: str) -> None:
+    assert "(KR032)" in refused(reconciler, "-C", root).err
+
+
+def test_a_link_out_of_the_repository_is_not_written_through(reconciler: Program, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    top = tmp_path / "top"
+    add_cluster(top / "desired-state", "prod-eu")
+    (top / ".github").symlink_to(tmp_path / "outside")
+    ended = reconciler("-C", str(top / "desired-state"), "init", "--ci", "github", str(top))
+    assert (ended.code, "(KR132)" in ended.err) == (1, True), ended
+    assert list((tmp_path / "outside").iterdir()) == []
+
+
+def test_pipelines_are_for_all_clusters(reconciler: Program) -> None:
+    assert reconciler("init", "--ci", "github", "--cluster", "prod-eu").code == 64
+    assert reconciler("init", "--ci", "github", "--demo").code == 64
+    assert contents() == {}

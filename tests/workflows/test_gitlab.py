@@ -1,0 +1,198 @@
+"""The pipelines that `init --ci gitlab` writes, run against a GitLab on loopback."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.program.call import Program
+from workflows.fake_gitlab import JOB_TOKEN, NOTE_TOKEN, OTHER, OWN, FakeGitLab
+from workflows.gitlab_jobs import Jobs, Pipelines, included, jobs_of
+from workflows.test_clusters import add_cluster, drift, edit
+from workflows.test_clusters import nobody as nobody_answers
+
+HOME = Path(".gitlab", "reconciler")
+SCHEMAS = "check-jsonschema==0.39.0"
+
+
+@pytest.fixture
+def gitlab() -> Iterator[FakeGitLab]:
+    with FakeGitLab() as served:
+        yield served
+
+
+@pytest.fixture
+def pipelines(reconciler: Program, tmp_path: Path, gitlab: FakeGitLab, monkeypatch: pytest.MonkeyPatch) -> Pipelines:
+    """Return the pipelines of a repository of three clusters."""
+    top = tmp_path / "top"
+    for name in ("prod-eu", "refused", "down"):
+        add_cluster(top / "desired-state", name)
+    edit(top / "desired-state" / "refused" / "cluster.yaml", "movedBytes: 250GiB", "movedBytes: 1GiB")
+    nobody_answers(top / "desired-state" / "down" / "cluster.yaml")
+    monkeypatch.chdir(top)
+    assert reconciler("init", "--ci", "gitlab").code == 0
+    program = tmp_path / "bin" / "reconciler"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nPYTHONPATH="{PROJECT}" exec "{sys.executable}" -m reconciler "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    return Pipelines(top, tmp_path / "runner", {**gitlab.variables, "PATH": path})
+
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def of_repository(top: Path) -> Jobs:
+    return jobs_of((top / HOME / "pipeline.yml").read_text(), top)
+
+
+# The program that talks to GitLab.
+
+
+def told(gitlab: FakeGitLab, *words: str | Path, **more: str) -> tuple[int, str]:
+    command = [sys.executable, HOME / "gitlab.py", *words]
+    done = subprocess.run(command, env={**gitlab.variables, **more}, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert not any(token in done.stdout for token in (JOB_TOKEN, NOTE_TOKEN))
+    assert gitlab.strangers == []
+    return done.returncode, done.stdout
+
+
+def test_there_is_one_note_a_cluster_and_no_other_is_touched(pipelines: Pipelines, gitlab: FakeGitLab) -> None:
+    del pipelines
+    theirs = gitlab.add(7, "<!-- reconciler plan demo -->\nmine", OTHER)
+    for number in range(150):
+        gitlab.add(7, f"{number}", OTHER)
+    Path("plan.md").write_text("<!-- reconciler plan demo -->\nfirst")
+    assert told(gitlab, "note", "7", "plan.md") == (0, "no note: " + WITHOUT)
+    for text in ("first", "second", "second"):
+        Path("plan.md").write_text(f"<!-- reconciler plan demo -->\n{text}")
+        gitlab.failures = 1
+        assert told(gitlab, "note", "7", "plan.md", RECONCILER_GITLAB_TOKEN=NOTE_TOKEN) == (0, "")
+    own = [note["body"] for note in gitlab.notes[7] if note["author"] == OWN]
+    assert own == ["<!-- reconciler plan demo -->\nsecond"]
+    assert theirs["body"].endswith("mine")
+    assert [method for method, _ in gitlab.requests if method in {"POST", "PUT"}] == ["POST", "PUT"]
+
+
+WITHOUT = "without RECONCILER_GITLAB_TOKEN the plan is in this job's log and artifacts alone\n"
+
+
+def test_what_a_pipeline_keeps_is_found_by_another_and_no_store_is_shown_a_token(
+    pipelines: Pipelines, gitlab: FakeGitLab
+) -> None:
+    del pipelines
+    Path("file").write_bytes(b"content")
+    gitlab.failures = 1
+    assert told(gitlab, "put", "snapshots", "prod-eu.json", "file") == (0, "")
+    assert told(gitlab, "get", "snapshots", "prod-eu.json", "back") == (0, "")
+    assert Path("back").read_bytes() == b"content"
+    code, text = told(gitlab, "get", "snapshots", "other.json", "back")
+    assert (code, text.startswith("error: get snapshots other.json: GET "), "not there" in text) == (2, True, True)
+    gitlab.failures = 9
+    assert told(gitlab, "put", "snapshots", "prod-eu.json", "file")[0] == 1
+    clear = {"CI_API_V4_URL": "http://gitlab.invalid/api/v4"}
+    assert "no https address" in told(gitlab, "put", "snapshots", "prod-eu.json", "file", **clear)[1]
+
+
+# What the files say.
+
+
+def test_no_file_names_a_cluster_and_each_has_variables_of_its_own(pipelines: Pipelines) -> None:
+    top = pipelines.workspace
+    assert not any("prod-eu" in file.read_text() for file in (top / HOME).iterdir())
+    inputs = {"cluster": "prod-eu", "run": "1"}
+    jobs = included((top / HOME / "cluster.yml").read_text(), {**inputs, "merge-request": ""}, top)
+    digest = f"sha256:{'0' * 64}"
+    jobs |= included((top / HOME / "apply.yml").read_text(), {**inputs, "digest": digest, "pipeline": "2"}, top)
+    assert jobs["plan prod-eu"]["environment"] == {"name": "kafka/prod-eu/read", "action": "access"}
+    applies = jobs["apply prod-eu"]
+    assert applies["environment"] == {"name": "kafka/prod-eu/apply"}
+    assert (applies["when"], applies["allow_failure"]) == ("manual", False)
+    reviews = included((top / HOME / "review.yml").read_text(), {**inputs, "merge-request": "7"}, top)
+    assert all("environment" not in job for job in reviews.values())
+
+
+@pytest.mark.deep
+def test_gitlabs_own_schema_takes_the_files(pipelines: Pipelines, tmp_path: Path) -> None:
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    subprocess.run([venv / "bin" / "pip", "install", "-q", SCHEMAS], check=True)
+    check: list[str | Path] = [venv / "bin" / "check-jsonschema", "--builtin-schema", "vendor.gitlab-ci"]
+    files = sorted((pipelines.workspace / HOME).glob("*.yml"))
+    assert len(files) == 4
+    for file in files:
+        for number, text in enumerate(file.read_text().split("\n---\n")):
+            part = tmp_path / f"{number}-{file.name}"
+            part.write_text(text)
+            done = subprocess.run([*check, part], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"{file.name}: {done.stdout}"
+    part.write_text("job: {script: [x], whne: manual, when: sometimes}")
+    assert subprocess.run([*check, part], capture_output=True, check=False).returncode != 0
+
+
+# The chain.
+
+
+@pytest.mark.deep
+def test_each_cluster_is_planned_started_by_somebody_and_applied_by_itself(
+    pipelines: Pipelines, gitlab: FakeGitLab
+) -> None:
+    pipelines.is_started = False
+    assert not pipelines.run(of_repository(pipelines.workspace))
+    assert pipelines.ended["apply prod-eu"].result == "failed"  # its pipeline waits for somebody
+    rows = table(pipelines)
+    assert rows["prod-eu"] == ["1", "planned, not applied: it was not approved, or its job was stopped"]
+
+    pipelines.is_started = True
+    assert not pipelines.run(of_repository(pipelines.workspace))
+    rows = table(pipelines)
+    assert rows["prod-eu"] == ["0", "applied"]
+    assert (rows["refused"][0], "movedBytes" in rows["refused"][1]) == ("3", True)
+    assert (rows["down"][0], "(KR" in rows["down"][1]) == ("1", True)
+    assert pipelines.ended["reconciler: summary"].result == "failed"
+    assert pipelines.ended["apply refused"].result == pipelines.ended["apply down"].result == "skipped"
+
+    root = pipelines.workspace / "desired-state"
+    shutil.rmtree(root / "refused")
+    shutil.rmtree(root / "down")
+    add_cluster(root, "ninth")
+    drift(root / "prod-eu" / "snapshot.json")
+    assert pipelines.run(of_repository(pipelines.workspace))
+    assert table(pipelines) == {"ninth": ["0", "applied"], "prod-eu": ["0", "applied"]}
+    pipelines.is_started = False
+    assert pipelines.run(of_repository(pipelines.workspace))  # nothing to do: nobody is asked
+    assert table(pipelines) == {"ninth": ["0", "nothing to do"], "prod-eu": ["0", "nothing to do"]}
+    logs = "".join(one.log for one in pipelines.ended.values())
+    assert "canary" not in logs
+    assert gitlab.strangers == []
+
+
+def table(pipelines: Pipelines) -> dict[str, list[str]]:
+    """Return the rows of the summary."""
+    lines = pipelines.ended["reconciler: summary"].log.splitlines()
+    return {name: rest for line in lines if line.startswith("  ") for name, *rest in [line.split(maxsplit=2)]}
+
+
+@pytest.mark.deep
+def test_a_merge_request_gets_a_note_for_each_cluster_without_its_variables(
+    pipelines: Pipelines, gitlab: FakeGitLab
+) -> None:
+    gitlab.packages["snapshots/down.json"] = (
+        pipelines.workspace / "desired-state" / "down" / "snapshot.json"
+    ).read_bytes()
+    more = {"CI_MERGE_REQUEST_IID": "7", "RECONCILER_GITLAB_TOKEN": NOTE_TOKEN}
+    pipelines.variables = {**pipelines.variables, **more}
+    for _ in range(2):
+        jobs: Any = of_repository(pipelines.workspace)
+        del jobs["reconciler: summary"]
+        assert not pipelines.run(jobs)
+        results = {name: one.result for name, one in pipelines.ended.items() if name.startswith("plan ")}
+        assert results == {"plan down": "success", "plan prod-eu": "success", "plan refused": "failed"}
+    told = [note["body"].partition("\n")[0] for note in gitlab.notes[7]]
+    assert told == [f"<!-- reconciler plan {name} -->" for name in ("down", "prod-eu", "refused")]
+    assert all(one.environment == "" for one in pipelines.ended.values())
