@@ -1,15 +1,13 @@
 """`diff --notify` and `--metrics`: drift is told to a real receiver within one run, and its URL is never shown."""
 
 import json
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 from cli.mirrored import ROOT, document, topic, write
 from helpers.program.call import Program
+from helpers.program.receiver import SECRET, Receiver, receiving
 from jsonschema import Draft7Validator
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -20,53 +18,10 @@ from reconciler.model.cluster import Topic
 from reconciler.model.several import ClusterOutcome
 from reconciler.render import as_notice
 
-SECRET = "T0KEN/B0KEN/xSECRETx"  # noqa: S105 - of this test
 WISHED = document("Topic", "orders", '{replicationFactor: 2, config: {retention.ms: "8000"}}').replace(
     "name: orders", "name: orders, labels: {owner: team-orders}"
 )
 AS_WISHED, DRIFTED = ({"retention.ms": one} for one in ("8000", "1000"))
-
-
-class Receiver(ThreadingHTTPServer):
-    """Takes messages, and answers as it is told; a proxy, too, for whoever takes it for one."""
-
-    def __init__(self) -> None:
-        self.got: list[tuple[str, Any]] = []
-        self.answers: list[tuple[int, dict[str, str]]] = []
-        super().__init__(("127.0.0.1", 0), _Taking)
-
-    @property
-    def host(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
-
-    @property
-    def url(self) -> str:
-        return f"{self.host}/services/{SECRET}"
-
-
-class _Taking(BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        length = int(self.headers["Content-Length"])
-        self.server.got.append((self.path, json.loads(self.rfile.read(length))))
-        status, headers = self.server.answers.pop(0) if self.server.answers else (200, {})
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the library's name
-        del format, args
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as server:
-        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        yield server
-        server.shutdown()
 
 
 @pytest.fixture(autouse=True)
@@ -193,11 +148,9 @@ def test_a_try_that_fails_for_a_while_is_made_again_and_one_that_is_refused_is_n
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_no_redirect_is_followed(status: int, reconciler: Program, receiver: Receiver) -> None:
-    with Receiver() as other:
-        Thread(target=other.serve_forever, args=(0.01,), daemon=True).start()
+    with receiving() as other:
         receiver.answers = [(status, {"Location": other.url})]
         ended = reconciler("diff", "--cluster", "calm", "--notify-on", "always", "--notify", receiver.url)
-        other.shutdown()
     assert (ended.code, len(receiver.got), other.got) == (1, 1, [])
     assert f"answers {status}, and redirects are not followed" in ended.err
 

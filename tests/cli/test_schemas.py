@@ -11,7 +11,7 @@ from reconciler.files.snapshot import write_snapshot
 
 MODELINE = "# yaml-language-server: $schema="
 SHIPPED = ROOT / "schemas"
-DOCUMENTS = ["cluster.json", "mirror.json", "topic-class.json", "topic.json"]
+DOCUMENTS = ["cluster.json", "mirror.json", "owner.json", "topic-class.json", "topic.json"]
 
 
 @pytest.mark.parametrize("root", ["desired-state", ".", "somewhere/else", "{here}/away"])
@@ -34,7 +34,7 @@ def test_each_file_that_import_writes_points_to_a_schema_that_is_written(reconci
 def test_those_of_documents_are_written_or_all_and_made_new_after_an_upgrade(reconciler: Program) -> None:
     ended = reconciler("schemas", "--out", "here")
     assert (ended.code, ended.out) == (0, "")
-    assert ended.err == f"Wrote here: 4 schemas, {', '.join(DOCUMENTS)}.\n"
+    assert ended.err == f"Wrote here: {len(DOCUMENTS)} schemas, {', '.join(DOCUMENTS)}.\n"
     assert sorted(path.name for path in Path("here").iterdir()) == DOCUMENTS
     old = json.loads(Path("here/topic.json").read_text("utf-8"))
     Path("here/topic.json").write_text(json.dumps({"$id": old["$id"]}))

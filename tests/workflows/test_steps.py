@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from actions.fake_github import FakeGitHub
+from helpers.program.receiver import SECRET, Receiver
 from workflows.fake_artifacts import TOKEN, Artifacts, artifact, zipped
 from workflows.steps import WorkflowSteps
 
@@ -147,6 +148,27 @@ def test_a_snapshot_is_kept_for_later_plans(steps: WorkflowSteps) -> None:
     job = steps.run("snapshot.yml", "snapshot", DEMO)
     assert job.result == "success", job.log
     assert json.loads((steps.artifacts / "snapshot-demo" / "snapshot.json").read_text())["brokers"]
+
+
+def test_a_topic_made_by_hand_is_told_by_the_next_night_and_by_no_other_run(
+    steps: WorkflowSteps, receiver: Receiver
+) -> None:
+    file = steps.workspace / "desired-state" / "demo" / "snapshot.json"
+    state = json.loads(file.read_text())
+    partition = {"partition": 0, "leader": 1, "replicas": [1], "isr": [1]}
+    state["topics"].append({"name": "by-hand", "partitions": [partition]})
+    file.write_text(json.dumps(state))
+    github = steps.event["github"]
+    assert isinstance(github, Mapping)
+    steps.secrets = {**steps.secrets, "DRIFT_WEBHOOK": receiver.url}
+    for cron in ("17 4-20/4 * * *", "17 0 * * *"):
+        assert receiver.got == []
+        steps.event = {"github": {**github, "event": {"schedule": cron}}}
+        job = steps.run("snapshot.yml", "snapshot", DEMO)
+        assert job.result == "success", job.log
+    ((_, told),) = receiver.got
+    assert "by-hand: no file declares it, and it stays; 1 partition" in told["text"]
+    assert SECRET not in job.log
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """Calls the program as the tests of every verb do: in an empty folder, or beside a demo with its plan."""
 
 import shutil
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 
 import pytest
 from helpers.program.call import ROOT, Program
+from helpers.program.receiver import Receiver, receiving
 
 
 @pytest.fixture
@@ -19,6 +21,13 @@ def reconciler(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     return Program(capsys)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """Return a webhook that takes messages."""
+    with receiving() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
