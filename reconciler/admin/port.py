@@ -219,6 +219,9 @@ class Admin(Protocol):
     def features(self) -> Features:
         """Return what the brokers can do, and what the cluster has switched on."""
 
+    def lacking(self) -> tuple[str, ...]:
+        """Return which requests of LACKABLE these brokers do not take, as they told at the start: nothing is asked."""
+
     def quorum(self) -> Quorum:
         """Return the metadata quorum: who leads it, and how far its voters and the brokers are behind."""
 

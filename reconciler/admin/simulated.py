@@ -208,6 +208,9 @@ class SimulatedAdmin:
         self._before("features")
         return views.features(self.cluster)
 
+    def lacking(self) -> tuple[str, ...]:
+        return ()
+
     def quorum(self) -> Quorum:
         self._before("quorum")
         return views.quorum(self.cluster)

@@ -96,7 +96,7 @@ def requests_lacking(plan: Plan, admin: Admin) -> Iterator[str]:
         "AlterReplicaLogDirs": (has_dir_moves, "balance.logDirs off"),
         "ElectLeaders": (has_elections, "balance.leaders off"),
     }
-    lacking = {*admin.features().lacking} if has_moves or has_dir_moves or has_elections else set[str]()
+    lacking = admin.lacking()
     for name, (is_needed, instead) in needed.items():
         if is_needed and name in lacking:
             yield f"these brokers do not take {name}, so there are no {LACKABLE[name]}: declare {instead}"

@@ -1,7 +1,6 @@
 """What a plan's user may not do is told before anything is changed: every missing right at once, by name."""
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import pytest
 from helpers.plans.small_runs import RATE, cluster, election, move, plan_of, whole_plan
@@ -14,7 +13,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight, NotOffered
 from reconciler.model.stage import ElectStage, ReassignStage
-from reconciler.model.vitals import Features, Rights
+from reconciler.model.vitals import Rights
 
 
 class LimitedAdmin(SimulatedAdmin):
@@ -48,10 +47,10 @@ class LimitedAdmin(SimulatedAdmin):
 class ServiceAdmin(SimulatedAdmin):
     """Brokers that leave out some of Kafka's requests."""
 
-    lacking: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
-    def features(self) -> Features:
-        return replace(super().features(), lacking=self.lacking)
+    def lacking(self) -> tuple[str, ...]:
+        return self.left_out
 
 
 @pytest.mark.parametrize("is_dry_run", [False, True])
@@ -60,7 +59,7 @@ def test_what_brokers_do_not_take_is_named_before_the_first_change_and_only_what
 ) -> None:
     before = cluster()
     plan, admin = whole_plan(before), ServiceAdmin(before)
-    admin.lacking = ("AlterPartitionReassignments", "ElectLeaders", "AlterReplicaLogDirs", "DescribeLogDirs")
+    admin.left_out = ("AlterPartitionReassignments", "ElectLeaders", "AlterReplicaLogDirs", "DescribeLogDirs")
     with pytest.raises(NotOffered) as refused:
         run_plan(plan, admin, MemoryJournal(), is_dry_run=is_dry_run)
     assert admin.writes == 0
@@ -69,7 +68,7 @@ def test_what_brokers_do_not_take_is_named_before_the_first_change_and_only_what
         "replicas: declare replication factors and racks as they are, and balance off; these brokers do not take "
         "ElectLeaders, so there are no preferred-leader elections: declare balance.leaders off"
     )
-    admin.lacking = ("AlterReplicaLogDirs", "DescribeLogDirs")
+    admin.left_out = ("AlterReplicaLogDirs", "DescribeLogDirs")
     run_plan(plan, admin, MemoryJournal(), is_dry_run=is_dry_run)
 
 

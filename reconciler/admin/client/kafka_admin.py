@@ -158,6 +158,9 @@ class KafkaAdmin:
     def features(self) -> Features:
         return vitals.features(self.wire)
 
+    def lacking(self) -> tuple[str, ...]:
+        return vitals.lacking(self.wire)
+
     def quorum(self) -> Quorum:
         return vitals.quorum(self.wire)
 

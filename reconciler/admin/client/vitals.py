@@ -38,8 +38,13 @@ def features(wire: Wire) -> Features:
         },
         has_factor_guard=wire.is_supported(AlterPartitionReassignmentsRequest, KIP_860),
         has_consumer_groups=finalized.get(GROUP_VERSION, 0) > 0,
-        lacking=tuple(name for name in LACKABLE if not wire.is_supported(getattr(admin, f"{name}Request"), 0)),
+        lacking=lacking(wire),
     )
+
+
+def lacking(wire: Wire) -> tuple[str, ...]:
+    """Return which requests of LACKABLE the brokers do not take."""
+    return tuple(name for name in LACKABLE if not wire.is_supported(getattr(admin, f"{name}Request"), 0))
 
 
 def quorum(wire: Wire) -> Quorum:
