@@ -46,7 +46,7 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
     for name in SOURCE:
         if (ROOT / name).is_dir():
             shutil.copytree(
-                ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"), copy_function=shutil.copyfile
+                ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"), copy_function=_with_other_mode
             )
         else:
             copy.mkdir(exist_ok=True)
@@ -56,6 +56,17 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
         (copy / litter).write_text("left over")
     built(copy, folder / "there", {**ELSEWHERE, "HOME": str(folder)}, umask=0o077)
     return Builds(folder / "here", folder / "there")
+
+
+def _with_other_mode(source: str, target: str) -> None:
+    """Copy the file with another mode: all that git keeps of one is whether it is a program."""
+    shutil.copyfile(source, target)
+    Path(target).chmod(0o700 if os.access(source, os.X_OK) else 0o600)
+
+
+def _unless_there(source: str, target: str) -> None:
+    if not Path(target).exists():
+        shutil.copy2(source, target)
 
 
 def built(source: Path, out: Path, variables: dict[str, str], umask: int) -> None:
@@ -85,8 +96,9 @@ def test_the_sdist_holds_what_makes_the_wheel_and_makes_the_same_one(builds: Bui
     with tarfile.open(builds.one("*.tar.gz")) as sdist:
         sdist.extractall(tmp_path, filter="data")
     (source,) = tmp_path.iterdir()
-    assert {path.name for path in source.iterdir()} == {*SOURCE, "PKG-INFO"} - {".github"}
-    shutil.copytree(ROOT / ".github", source / ".github")
+    assert {path.name for path in source.iterdir()} == {*SOURCE, "PKG-INFO"}
+    # What builds is no part of it; what `init --ci github` writes is, and is taken as it is there.
+    shutil.copytree(ROOT / ".github", source / ".github", copy_function=_unless_there, dirs_exist_ok=True)
     built(source, tmp_path / "out", {}, umask=0o022)
     assert builds.one("*.whl").read_bytes() == next((tmp_path / "out").glob("*.whl")).read_bytes()
 
