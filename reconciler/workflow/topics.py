@@ -26,7 +26,7 @@ from reconciler.model.topic_report import (
 from reconciler.model.words import named_some
 from reconciler.render.escape import MASK, config_value
 from reconciler.render.facts import place
-from reconciler.workflow.inputs import Inputs, name_meant
+from reconciler.workflow.inputs import Inputs, cluster_name, name_meant
 from reconciler.workflow.sources import client_cautions, cluster_admin, declared_as_far
 
 NO_SUCH_TOPIC, DECLARED_UNKNOWN, READERS_UNTOLD = "KR206", "KR207", "KR208"
@@ -103,7 +103,7 @@ def topics_seen(
     if loads is not None:
         from reconciler.files.loads import growth_by_loads
 
-        grown = growth_by_loads(loads, desired.cluster.name if desired is not None else str(inputs.cluster))
+        grown = growth_by_loads(loads, desired.cluster.name if desired is not None else cluster_name(inputs))
         facts = tuple(replace(one, growth=grown.get(one.name)) for one in facts)
     unmatched = (one for one in patterns if not any(fnmatchcase(name, one) for name in names))
     return TopicsSeen(

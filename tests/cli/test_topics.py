@@ -135,6 +135,12 @@ def test_growth_is_told_by_loads(reconciler: Program) -> None:
     assert (none.code, "(KR150)" in none.err) == (1, True)
 
 
+def test_loads_are_of_a_cluster_that_is_named(reconciler: Program, state: str) -> None:
+    ended = reconciler("topics", "list", state, "--loads", "loads")
+    assert (ended.code, ended.out) == (64, "")
+    assert "name the right folder with -C" in ended.err
+
+
 def test_what_kafkas_own_tool_prints_comes_first_line_by_line(reconciler: Program) -> None:
     ended = reconciler("topics", "describe", "--state", str(DESCRIBED / "snapshot.json"), "[!_]*")
     assert ended.code == 0
