@@ -42,8 +42,8 @@ _OF_TOPIC, _OF_CLUSTER = ("cluster", "topic", "rate"), ("cluster", "rate")
 def require_new_spark() -> None:
     """Raise ReconcilerError where tables are not settled: so many steps would be planned again and again, for hours."""
     if not settles():
-        what = "samples with holes, late, told twice or whose counters begin anew"
-        what = f"{what} want PySpark 4.0 or newer on Spark Connect, and this is {pyspark.__version__}"
+        which = "samples that have holes, are late, are told twice, or whose counters begin anew"
+        what = f"{which} want PySpark 4.0 or newer on Spark Connect, and this is {pyspark.__version__}"
         raise ReconcilerError(f"{what}: install a newer one, or run without a Spark Connect server", code=OLD_SPARK)
 
 
