@@ -19,6 +19,8 @@ from typing import Self
 from helpers.waiting import HANG
 
 HOST, PIECE = "127.0.0.1", 65_536
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+"""What is read from one side, and written to it."""
 
 
 class FarAway:
@@ -84,10 +86,13 @@ class FarAway:
         with suppress(OSError):
             from_broker, there = await asyncio.open_connection(host, int(port))
             self._open |= {writer, there}
-            await asyncio.gather(self._carry(reader, there), self._carry(from_broker, writer))
+            await self._both_ways((reader, writer), (from_broker, there))
         for each in filter(None, (writer, there)):
             self._open.discard(each)
             each.close()
+
+    async def _both_ways(self, client: Ends, broker: Ends) -> None:
+        await asyncio.gather(self._carry(client[0], broker[1]), self._carry(broker[0], client[1]))
 
     async def _carry(self, source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
         """Hand bytes on, each so long after it came, and the end of them too."""

@@ -11,9 +11,8 @@ as of a broker that does not know it. A refused one is answered with the error, 
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 
-from helpers.brokers.far_away import FarAway
+from helpers.brokers.far_away import Ends, FarAway
 from kafka.protocol import admin
 from kafka.protocol.metadata import ApiVersionsResponse
 
@@ -42,30 +41,13 @@ class Refusing(FarAway):
         self.lacking, self.refused = frozenset(lacking), dict(refused or {})
         self.asked: list[int] = []
 
-    async def _serve(self, broker: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        host, _, port = self._targets[broker].partition(":")
-        there = None
-        with suppress(OSError, asyncio.IncompleteReadError):
-            from_broker, there = await asyncio.open_connection(host, int(port))
-            self._open |= {writer, there}
-            versions: dict[int, int] = {}
-            async with asyncio.TaskGroup() as both:
-                both.create_task(self._ask(reader, there, writer, versions))
-                both.create_task(self._answer(from_broker, writer, versions))
-        for each in filter(None, (writer, there)):
-            self._open.discard(each)
-            each.close()
+    async def _both_ways(self, client: Ends, broker: Ends) -> None:
+        versions: dict[int, int] = {}
+        await asyncio.gather(self._ask(client, broker[1], versions), self._answer(broker[0], client[1], versions))
 
-    async def _ask(
-        self,
-        reader: asyncio.StreamReader,
-        there: asyncio.StreamWriter,
-        back: asyncio.StreamWriter,
-        versions: dict[int, int],
-    ) -> None:
+    async def _ask(self, client: Ends, there: asyncio.StreamWriter, versions: dict[int, int]) -> None:
         """Hand requests on; keep, by correlation id, the version of those that ask for versions."""
-        while frame := await _frame(reader):
+        while frame := await _frame(client[0]):
             key, version = (int.from_bytes(frame[at : at + 2]) for at in (0, 2))
             self.asked.append(key)
             if key in self.lacking:
@@ -73,7 +55,7 @@ class Refusing(FarAway):
             if key in self.refused:
                 answer = REFUSALS[key](self.refused[key]).encode(version=version)  # type: ignore[attr-defined]
                 tagged = b"\0" if version >= FIRST_FLEXIBLE[key] else b""
-                _send(back, frame[4:8] + tagged + bytes(answer))
+                _send(client[1], frame[4:8] + tagged + bytes(answer))
                 continue
             if key == API_VERSIONS:
                 versions[int.from_bytes(frame[4:8])] = version
