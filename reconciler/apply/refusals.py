@@ -20,7 +20,7 @@ from reconciler.model.change import AlterConfigs, ConfigChange, CreatePartitions
 from reconciler.model.cluster import DELETE_TOPICS
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight, NotOffered, WouldBeRefused
-from reconciler.model.stage import LogDirsStage, ReassignStage, TopicsStage, elections_of
+from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.vitals import LACKABLE, Rights
 from reconciler.model.words import FEW, MANY, labelled, named_some
 
@@ -86,20 +86,19 @@ def check_rights(plan: Plan, admin: Admin) -> None:
 
 def requests_lacking(plan: Plan, admin: Admin) -> Iterator[str]:
     """Yield what the plan needs of these brokers, and they do not take at all, in a sentence each. Changes nothing."""
-    has_moves, has_dir_moves, has_elections = (
-        any(isinstance(stage, ReassignStage) and stage.moves for stage in plan.stages),
-        any(isinstance(stage, LogDirsStage) for stage in plan.stages),
-        any(elections_of(stage) for stage in plan.stages),
-    )
-    needed = {
-        "AlterPartitionReassignments": (has_moves, "replication factors and racks as they are, and balance off"),
-        "AlterReplicaLogDirs": (has_dir_moves, "balance.logDirs off"),
-        "ElectLeaders": (has_elections, "balance.leaders off"),
+    instead_of = {
+        "AlterPartitionReassignments": (_has_moves, "replication factors and racks as they are, and balance off"),
+        "AlterReplicaLogDirs": (lambda stage: isinstance(stage, LogDirsStage), "balance.logDirs off"),
+        "ElectLeaders": (elections_of, "balance.leaders off"),
     }
     lacking = admin.lacking()
-    for name, (is_needed, instead) in needed.items():
-        if is_needed and name in lacking:
-            yield f"these brokers do not take {name}, so there are no {LACKABLE[name]}: declare {instead}"
+    for name, (needs, instead) in instead_of.items():
+        if name in lacking and any(map(needs, plan.stages)):
+            yield f"{NotOffered.of(name)}, so there are no {LACKABLE[name]}: declare {instead}"
+
+
+def _has_moves(stage: Stage) -> bool:
+    return isinstance(stage, ReassignStage) and bool(stage.moves)
 
 
 def check_offered(plan: Plan, admin: Admin) -> None:

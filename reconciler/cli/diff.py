@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.command.exits import Exit
-from reconciler.command.notices import FORMS, WHEN, Notices, notices
+from reconciler.command.notices import WHEN, Notices, notices
 from reconciler.command.options import JSON, MARKDOWN, TEXT, Asked, clusters, source_state
 from reconciler.command.verbs import option, verb
+from reconciler.model.notice import FORMS
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.inputs import Inputs
 

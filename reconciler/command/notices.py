@@ -13,6 +13,7 @@ from reconciler.command.options import Asked
 from reconciler.command.several import OfEach, worst
 from reconciler.command.terminal import hide, tell, without_secrets
 from reconciler.model.diagnosis import FindingCounts
+from reconciler.model.notice import SLACK
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.several import ClusterOutcome
 from reconciler.workflow.inputs import Inputs
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from reconciler.model.notice import Notice, NoticeOfCluster
     from reconciler.workflow.diff import Compared
 
-FORMS = ("json", "slack")
 DRIFT, DIFFERENCES, ALWAYS = "drift", "differences", "always"
 WHEN = (DRIFT, DIFFERENCES, ALWAYS)
 VARIABLE = "RECONCILER_DIFF_NOTIFY"
@@ -88,7 +88,7 @@ class Notices:
         is_to_tell = {DRIFT: made.is_drift, DIFFERENCES: made.is_different, ALWAYS: True}[self.when]
         if self.webhook is None or not is_to_tell:
             return Exit.DONE
-        from reconciler.files.webhook import SLACK, send
+        from reconciler.files.webhook import send
         from reconciler.render.as_notice import as_bytes
 
         try:

@@ -60,7 +60,7 @@ def read_loads(folder: str, cluster: str, statistic: Statistic = Statistic.PEAK)
     table = _table(folder, cluster, statistic)
     columns: dict[str, Sequence[Any]] = {name: table.column(name).to_pylist() for name in table.column_names}
     if not columns["topic"]:
-        raise NoLoadsOfCluster(f"--loads {folder} has no row of cluster {cluster}: {_clusters(folder)}")
+        raise _none_of(cluster, folder)
     problems: list[Problem] = []
     found: dict[TopicPartition, PartitionLoad] = {}
     for key, load in _rows(folder, columns, statistic, problems):
@@ -81,7 +81,7 @@ def growth_by_loads(folder: str, cluster: str) -> Mapping[str, Growth]:
     """
     table = loads_table(folder, cluster)
     if not len(table):
-        raise NoLoadsOfCluster(f"--loads {folder} has no row of cluster {cluster}: {_clusters(folder)}")
+        raise _none_of(cluster, folder)
     names = ("topic", "growth_bytes_per_day", "messages_in_avg", "messages_in_max")
     parts: dict[str, list[tuple[float | None, ...]]] = {}
     for topic, *told in zip(*(table.column(name).to_pylist() for name in names), strict=True):
@@ -96,6 +96,10 @@ def growth_by_loads(folder: str, cluster: str) -> Mapping[str, Growth]:
             since, None if size is None else round(size), None if rate is None else round(rate * SECONDS_A_DAY), is_idle
         )
     return found
+
+
+def _none_of(cluster: str, folder: str) -> NoLoadsOfCluster:
+    return NoLoadsOfCluster(f"--loads {folder} has no row of cluster {cluster}: {_clusters(folder)}")
 
 
 def seen_of_loads(folder: str, cluster: str, now: datetime) -> Seen:

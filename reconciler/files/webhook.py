@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 from reconciler.files.properties import resolve_client
 from reconciler.files.raw import invalid
+from reconciler.model.notice import JSON, SLACK
 from reconciler.model.problem import ReconcilerError
 
 WRONG_URL = "KR026"
-JSON, SLACK = "json", "slack"
 SECONDS = 10.0
 PAUSES = (1.0, 3.0)
 """Seconds between the tries."""

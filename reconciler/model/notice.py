@@ -7,6 +7,9 @@ from reconciler.model.codec import REQUIRED, Pattern
 from reconciler.model.diagnosis import FindingCounts
 from reconciler.model.problem import Location
 
+JSON, SLACK = FORMS = ("json", "slack")
+"""The forms of a message."""
+
 
 class Whose(NamedTuple):
     """Who owns a topic, and whom to ask, where that is told."""

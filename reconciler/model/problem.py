@@ -227,6 +227,11 @@ class NotOffered(CheckFailed):
 
     code = "KR604"
 
+    @classmethod
+    def of(cls, request: str) -> "NotOffered":
+        """Return the error for a request by its name (`ElectLeaders`)."""
+        return cls(f"these brokers do not take {request}")
+
 
 class OutcomeUnknown(ClusterUnavailable):
     """A write got no answer and may have had its effect: look at the cluster before you repeat it."""

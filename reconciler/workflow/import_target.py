@@ -17,10 +17,8 @@ from reconciler.files.strict_yaml import MAX_BYTES
 from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredTopic
 from reconciler.model.imported import AddedTopic, Adopted, FileChange
 from reconciler.model.problem import ReconcilerError
-from reconciler.workflow.init import EXISTS, NOT_WRITTEN, modeline
+from reconciler.workflow.init import EXISTS, NOT_WRITTEN, SCHEMAS, modeline
 
-SCHEMAS = "../../schemas"
-"""Where editors find the schemas from a cluster's folder: beside the root, where `reconciler schemas` writes them."""
 OUR_FAULT = "KR018"
 NOTHING_WRITTEN = "internal error, please report it: nothing was written, as the files would not say what is"
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.raw import write_atomically
+from reconciler.files.schema_check import SCHEMA_FILES
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import HIDDEN, Key
 from reconciler.model.problem import ReconcilerError
@@ -100,11 +101,8 @@ spec:
 # metadata: {name: your-team}
 # spec: {contact: "#your-team", topics: ["example*"], limits: {topics: 40, partitions: 600, bytes: 2TiB}}
 """
-SCHEMA_FILES: Mapping[str, str] = {
-    "Cluster": "cluster.json",
-    "Topic": "topic.json",
-    "TopicClass": "topic-class.json",
-}
+SCHEMAS = "../../schemas"
+"""Where editors find the schemas from a cluster's folder: beside the root, where `reconciler schemas` writes them."""
 _README = """\
 # Policies
 Each `policies/*.sql`, of the desired-state root or of a cluster's folder, is one query in Spark SQL over the plan. Every row
@@ -203,7 +201,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> tuple[str, ...]:
 
 def schemas_beside(root: str) -> str | None:
     """Return where editors find the schemas from a cluster's folder, None where they are not beside the root."""
-    return "../../schemas" if (Path(root).resolve().parent / "schemas").is_dir() else None
+    return SCHEMAS if (Path(root).resolve().parent / "schemas").is_dir() else None
 
 
 def layout_files(name: str, schemas: str | None = None) -> Mapping[str, str]:

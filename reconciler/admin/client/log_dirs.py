@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Answers = Mapping[int, DescribeLogDirsResponse]
 
 
-NOT_TOLD = "these brokers do not take DescribeLogDirs"
+QUESTION = "DescribeLogDirs"
 
 
 def disks(
@@ -59,7 +59,7 @@ def disk_report(wire: Wire, broker_ids: Collection[int]) -> DiskReport:
     where brokers do not take the question.
     """
     if not wire.is_supported(DescribeLogDirsRequest, 0):
-        raise NotOffered(NOT_TOLD)
+        raise NotOffered.of(QUESTION)
     answers = _asked(wire, broker_ids)
     _check_right(answers)
     return DiskReport(
@@ -83,7 +83,7 @@ def sample(wire: Wire) -> ClusterSample:
     starts = log_offsets(wire, {key: leaders[key] for key in offsets}, EARLIEST)
     is_told = wire.is_supported(DescribeLogDirsRequest, 0)
     untold = [
-        *(_silent(brokers, topics, answers) if is_told else [f"sizes are unknown: {NOT_TOLD}"]),
+        *(_silent(brokers, topics, answers) if is_told else [f"sizes are unknown: {NotOffered.of(QUESTION)}"]),
         *_refused(answers),
         *_hidden(wire, topics, [replica.topic_partition for replica in replicas]),
         *_offsets_missing(leaders.keys() - offsets.keys()),

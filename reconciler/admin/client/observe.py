@@ -65,12 +65,16 @@ Tick = Callable[[int, int], None]
 
 def cluster_id_and_brokers(wire: Wire) -> tuple[str, dict[int, Broker]]:
     """Return the cluster's id and every registered broker; before Kafka 4.0 fenced ones are not listed."""
-    if not wire.is_supported(DescribeClusterRequest, 0):
-        return _cluster_of_metadata(wire.read(metadata_question(())))
+    is_described = wire.is_supported(DescribeClusterRequest, 0)
+    cluster_id, found = _described(wire) if is_described else _of_metadata(wire.read(metadata_question(())))
+    return cluster_id, {broker.id: broker for broker in sorted(found, key=lambda broker: broker.id)}
+
+
+def _described(wire: Wire) -> tuple[str, Iterable[Broker]]:
     response = wire.read(lambda: DescribeClusterRequest(include_fenced_brokers=True))
     if response.error_code != NONE:
         raise _refused(response.error_code, response.error_message, "the cluster cannot be described")
-    found = (
+    return str(response.cluster_id), (
         Broker(
             id=broker.broker_id,
             rack=broker.rack,
@@ -80,13 +84,12 @@ def cluster_id_and_brokers(wire: Wire) -> tuple[str, dict[int, Broker]]:
         )
         for broker in response.brokers
     )
-    return str(response.cluster_id), {broker.id: broker for broker in sorted(found, key=lambda broker: broker.id)}
 
 
-def _cluster_of_metadata(told: "MetadataResponse") -> tuple[str, dict[int, Broker]]:
+def _of_metadata(told: "MetadataResponse") -> tuple[str, Iterable[Broker]]:
     """Return what clients learn of the cluster, the brokers that live: Redpanda tells no more."""
-    found = (Broker(id=one.node_id, rack=one.rack, host=one.host, port=one.port) for one in told.brokers)
-    return str(told.cluster_id), {broker.id: broker for broker in sorted(found, key=lambda broker: broker.id)}
+    brokers = (Broker(id=one.node_id, rack=one.rack, host=one.host, port=one.port) for one in told.brokers)
+    return str(told.cluster_id), brokers
 
 
 def controller_id(wire: Wire) -> int | None:

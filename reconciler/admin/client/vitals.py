@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from kafka.admin import ACLOperation
 from kafka.protocol import admin
-from kafka.protocol.admin import AlterPartitionReassignmentsRequest, DescribeClusterRequest
 from kafka.protocol.consumer import HeartbeatRequest
 
 from reconciler.admin.client import observe
@@ -36,7 +35,7 @@ def features(wire: Wire) -> Features:
             one.name: one.max_version
             for one in sorted(response.supported_features or (), key=lambda feature: feature.name)
         },
-        has_factor_guard=wire.is_supported(AlterPartitionReassignmentsRequest, KIP_860),
+        has_factor_guard=wire.is_supported(admin.AlterPartitionReassignmentsRequest, KIP_860),
         has_consumer_groups=finalized.get(GROUP_VERSION, 0) > 0,
         lacking=lacking(wire),
     )
@@ -50,7 +49,7 @@ def lacking(wire: Wire) -> tuple[str, ...]:
 def quorum(wire: Wire) -> Quorum:
     """Return the metadata quorum, as its leader tells it; raises NotOffered where brokers do not take the question."""
     if not wire.is_supported(admin.DescribeQuorumRequest, 0):
-        raise NotOffered("these brokers do not take DescribeQuorum")
+        raise NotOffered.of("DescribeQuorum")
     told = observe.metadata_quorum(wire)
     if told is None:
         return Quorum(None)
@@ -78,7 +77,7 @@ def rights(wire: Wire, topics: Collection[str], groups: Collection[str]) -> Righ
     seen = _topics(wire)
     named = batches(sorted(set(topics) - seen.keys()), TOPICS_A_REQUEST)
     return Rights(
-        cluster=_on_cluster(wire) if wire.is_supported(DescribeClusterRequest, 0) else frozenset(OPERATIONS.values()),
+        cluster=_on_cluster(wire),
         topics=seen,
         groups={group: _on_group(wire, group) for group in sorted(groups)},
         hidden=frozenset(name for some in named for name in _hidden(wire, some)),
@@ -98,7 +97,9 @@ def _hidden(wire: Wire, names: Collection[str]) -> list[str]:
 
 
 def _on_cluster(wire: Wire) -> frozenset[str]:
-    response = wire.read(lambda: DescribeClusterRequest(include_cluster_authorized_operations=True))
+    if not wire.is_supported(admin.DescribeClusterRequest, 0):
+        return frozenset(OPERATIONS.values())
+    response = wire.read(lambda: admin.DescribeClusterRequest(include_cluster_authorized_operations=True))
     return _operations(response.authorized_operations)
 
 

@@ -41,12 +41,7 @@ def changed_by_a_plan(base: Desired, observed: Cluster) -> Changed:
 
     def changed(topics: Mapping[str, DesiredTopic]) -> Collection[str]:
         desired = judged(base, topics)
-        found = compare(desired, observed, topic_rules(desired, observed))
-        return {
-            *(each.topic_partition.topic for each in found.broken_rules),
-            *(each.topic_partition.topic for each in found.elections),
-            *(change.topic for change in found.topic_changes),
-        }
+        return compare(desired, observed, topic_rules(desired, observed)).topics
 
     return changed
 
