@@ -46,6 +46,17 @@ def test_only_a_local_driver_hides_behind_the_loopback_address() -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "environ"),
+    [("-Da=b -XX:+UseG1GC", {}), ("", {"JAVA_TOOL_OPTIONS": "-XX:+UseZGC"}), ("", {"SPARK_HOME": "/spark"})],
+)
+def test_a_collector_that_somebody_chose_is_the_only_one(asked: str, environ: dict[str, str]) -> None:
+    conf = {"spark.driver.extraJavaOptions": asked} if asked else {}
+    options = settings(SparkChoice("local[2]", conf=conf), environ)["spark.driver.extraJavaOptions"]
+    assert "UseParallelGC" not in options
+    assert "CompileThresholdScaling" in options
+
+
+@pytest.mark.parametrize(
     ("told", "version"),
     [
         ('openjdk version "17.0.15" 2025-04-15', 17),
@@ -111,7 +122,7 @@ def test_settings_of_the_user_go_before_ours_but_for_those_that_figures_depend_o
     chosen = settings(SparkChoice("local[2]", conf=conf), {})
     assert (chosen["spark.ui.enabled"], chosen["spark.executor.memory"]) == ("true", "4g")
     assert chosen["spark.driver.extraJavaOptions"].startswith("-Dlog4j2.configurationFile=file:///")
-    assert chosen["spark.driver.extraJavaOptions"].endswith(" -Da=b")
+    assert chosen["spark.driver.extraJavaOptions"].endswith(" -XX:+UseParallelGC -Da=b")
     assert settings(SparkChoice(conf={"spark.master": "spark://a:7077"}), {})["spark.master"] == "spark://a:7077"
     with pytest.raises(
         InvalidInput, match=r"--conf spark.sql.ansi.enabled: figures depend on it, so it is always true"

@@ -43,8 +43,8 @@ def spark() -> Iterator["SparkSession"]:
     from reconciler.balance.spark.settings import SparkChoice, settings
 
     builder = SparkSession.builder
-    chosen = settings(SparkChoice("local[2]", "1g"), {}) | AS_IT_STANDS
-    chosen["spark.driver.extraJavaOptions"] += f" {QUICK_JAVA}"
+    java = {"spark.driver.extraJavaOptions": QUICK_JAVA}
+    chosen = settings(SparkChoice("local[2]", "1g", conf=java), {}) | AS_IT_STANDS
     for name, value in chosen.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
