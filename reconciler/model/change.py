@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 
-from reconciler.model.codec import ALWAYS, FILLED, INLINE, REQUIRED, AtLeast, Ids
+from reconciler.model.codec import ALWAYS, FILLED, INLINE, OBJECT, REQUIRED, AtLeast, Ids
 from reconciler.model.effect import Destruction, Effect, EffectClass
 from reconciler.model.move import Election, Reason
 from reconciler.model.problem import DRIFT, Location, Problem, ReportedProblem
@@ -141,8 +141,7 @@ class Difference:
     at: _At = None
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenRule:
+class BrokenRule(NamedTuple):
     """A partition that breaks a rule today."""
 
     topic_partition: Annotated[TopicPartition, INLINE]
@@ -227,7 +226,7 @@ class DiffReport:
     topic_changes: Annotated[tuple[TopicChange, ...], "What changes topics themselves; secrets are masked."]
     destroys: Annotated[Destruction | None, "What is destroyed in all; null: no records are."]
     differences: Annotated[tuple[Difference, ...], "Each changed field, old and new; secrets are masked."]
-    broken_rules: Annotated[tuple[BrokenRule, ...], "Partitions that break a rule today."]
+    broken_rules: Annotated[tuple[Annotated[BrokenRule, OBJECT], ...], "Partitions that break a rule today."]
     elections: Annotated[tuple[Election, ...], "Leaders to elect; no data moves."]
     drift: Annotated[
         tuple[ReportedProblem, ...],

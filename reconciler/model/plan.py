@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, NamedTuple
 
 from reconciler.model.budget import Budget, Budgeted
 from reconciler.model.change import TopicChange, destruction
@@ -12,6 +12,7 @@ from reconciler.model.codec import (
     FILLED,
     HIDDEN,
     INLINE,
+    OBJECT,
     REQUIRED,
     AtLeast,
     Check,
@@ -186,8 +187,7 @@ class LogDirUse:
     total_bytes: Annotated[int, "The bytes that it has room for in all."]
 
 
-@dataclass(frozen=True, slots=True)
-class Restore:
+class Restore(NamedTuple):
     """A partition as it was."""
 
     topic_partition: Annotated[TopicPartition, INLINE]
@@ -199,7 +199,7 @@ class Restore:
 class Rollback:
     """Everything needed to restore what was there before."""
 
-    assignments: Annotated[tuple[Restore, ...], REQUIRED, "Each touched partition as it was."] = ()
+    assignments: Annotated[tuple[Annotated[Restore, OBJECT], ...], REQUIRED, "Each touched partition as it was."] = ()
     topic_throttles: Annotated[
         Mapping[str, Mapping[str, str]],
         Key("throttles/topics", "The throttle keys that were set when the cluster was observed."),
@@ -402,22 +402,14 @@ class Plan:
         return self.made_summary  # type: ignore[return-value] # just made
 
     def _summed(self) -> Summary:
-        copies, size = 0, 0
-        first: dict[TopicPartition, tuple[int, ...]] = {}
-        last: dict[TopicPartition, tuple[int, ...]] = {}
-        for move in moves_of(self.stages):
-            first.setdefault(move.topic_partition, move.from_replicas)
-            last[move.topic_partition] = move.to_replicas
-            copies += len(move.added)
-            size += move.bytes
+        moves = [*moves_of(self.stages)]
+        first = {move.topic_partition: move.from_replicas for move in reversed(moves)}
+        last = {move.topic_partition: move.to_replicas for move in moves}
         inside = [move for stage in self.stages if isinstance(stage, LogDirsStage) for move in stage.moves]
         return Summary(
-            replica_moves=copies,
-            bytes=size,
-            # Both have the same keys in the same order.
-            leader_changes=sum(
-                before[:1] != after[:1] for before, after in zip(first.values(), last.values(), strict=True)
-            ),
+            replica_moves=sum([len(move.added) for move in moves]),
+            bytes=sum([move.bytes for move in moves]),
+            leader_changes=sum([first[key][:1] != after[:1] for key, after in last.items()]),
             elections=sum(len(elections_of(stage)) for stage in self.stages),
             topic_changes=len(self.topic_changes),
             partitions=len(first),

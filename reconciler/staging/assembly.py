@@ -98,7 +98,8 @@ def _knows_cordons(broker: Broker, observed: Cluster) -> bool:
 def _brokers_needed(served: Iterable[tuple[Move, int | None]], inside: Iterable[DirMove]) -> tuple[int, ...]:
     """Return the brokers without which a copy could not end: all that a copying move ends on, and its source."""
     copying = [(move.to_replicas, source) for move, source in served if move.added]
-    needed = {move.broker for move in inside} | {broker_id for replicas, _ in copying for broker_id in replicas}
+    # Both are sets of few: very many moves have the same replicas.
+    needed = {move.broker for move in inside}.union(*{replicas for replicas, _ in copying})
     return tuple(sorted(needed | {source for _, source in copying if source is not None}))
 
 
@@ -118,9 +119,9 @@ def _rollback(
     by_name = np.argsort(np.argsort(table.topics))[table.topic[rows]]
     rows = rows[np.lexsort((table.number[rows], by_name))]
     found = {name: observed.topics[name].configs for name in topics if name in observed.topics}
-    targets = table.targets(rows)
+    targets = zip(table.targets(rows), table.leaders(rows), strict=True)
     return Rollback(
-        assignments=tuple(Restore(*each, leader) for each, leader in zip(targets, table.leaders(rows), strict=True)),
+        assignments=tuple([Restore(key, replicas, leader) for (key, replicas), leader in targets]),
         topic_throttles=_only_set(found, TOPIC_THROTTLES),
         broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, leases),
     )

@@ -40,7 +40,28 @@ def steps_of(move: Move, situation: Situation) -> tuple[Step, ...]:
 
 
 def _steps(move: Move, situation: Situation, standing: Standing) -> tuple[Step, ...]:
-    walk = _Walk.of(move, situation, standing)
+    return _plain_step(move, situation, standing.leader) or _walked(_Walk.of(move, situation, standing))
+
+
+def _plain_step(move: Move, situation: Situation, leader: int | None) -> tuple[Step, ...]:
+    """Return the one step of a move in which nobody is dead and who leads goes on leading, as most do; else nothing."""
+    added, target = move.added, move.to_replicas
+    is_led = leader == target[0] and leader not in situation.unfit_leaders
+    if not is_led or len(added) > situation.per_partition or not situation.alive.issuperset(move.from_replicas):
+        return ()
+    removed = move.removed
+    is_leaving = not situation.leaving.isdisjoint(removed)
+    urgency = Urgency.DRAINING if is_leaving else URGENCY_OF[move.reason]
+    return (Step(move, added, removed, _size(move, added), leader, urgency, move.bytes),)
+
+
+def _size(move: Move, added: Sequence[int]) -> int:
+    """Return what each new replica copies: every one is a whole copy of the same partition, so all are of one size."""
+    return move.bytes // len(added) if added else 0
+
+
+def _walked(walk: "_Walk") -> tuple[Step, ...]:
+    move, situation = walk.move, walk.situation
     if walk.heir is None and len(walk.added) <= situation.per_partition:
         return (_step(walk, move.from_replicas, move.to_replicas, walk.leader, move.bytes),)
     steps: list[Step] = []
@@ -82,8 +103,7 @@ class _Walk:
             added=added,
             dead=_NOBODY if alive.issuperset(before) else frozenset(before).difference(alive, move.to_replicas),
             in_sync=len(isr),
-            # Every new replica is a whole copy of the same partition, so all are of one size.
-            size=move.bytes // len(added) if added else 0,
+            size=_size(move, added),
         )
 
 

@@ -69,12 +69,13 @@ def _one_of_each_kind(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRu
     table, steps = table_of(observed), _steps(plan)
     keys, rows = [*steps], table.rows_of(steps)
     changed = {change.topic for change in plan.topic_changes}
-    rare = {row for row, each in table.rare.items() if any(each)}
-    is_rare = [row < 0 or row in rare or key.topic in changed for key, row in zip(keys, rows.tolist(), strict=True)]
-    alone, others = np.flatnonzero(is_rare), np.flatnonzero(np.logical_not(is_rare))
+    is_changed = np.array([name in changed for name in table.topics], dtype=np.bool_)
+    is_rare = (rows < 0) | np.isin(rows, [row for row, each in table.rare.items() if any(each)])
+    is_rare[rows >= 0] |= is_changed[table.topic[rows[rows >= 0]]]
+    alone, others = np.flatnonzero(is_rare), np.flatnonzero(~is_rare)
     if not len(others):
         return frozenset(keys)
-    listed = padded([steps[keys[each]][1:] for each in others.tolist()])
+    listed = padded([*steps.values()])[others, 1:]
     first, _ = alike(_columns(table, rows[others], listed, observed, rules))
     return frozenset(keys[each] for each in (*alone.tolist(), *others[first].tolist()))
 
@@ -123,20 +124,24 @@ def _steps(plan: Plan) -> Mapping[TopicPartition, list[int]]:
     """Return what happens to each partition, as brokers with marks between, behind the number of its last stage."""
     steps: dict[TopicPartition, list[int]] = {}
     for stage in plan.stages:
+        number = stage.number
         for move in stage.moves if isinstance(stage, ReassignStage) else ():
-            _add(steps, stage, move.topic_partition, (_MOVED, *move.from_replicas, _MOVED, *move.to_replicas))
+            step = [number, _MOVED, *move.from_replicas, _MOVED, *move.to_replicas]
+            known = steps.setdefault(move.topic_partition, step)
+            if known is not step:
+                _add(known, step)
         for election in elections_of(stage):
-            _add(steps, stage, election.topic_partition, (_LED, election.leader))
+            step = [number, _LED, election.leader]
+            known = steps.setdefault(election.topic_partition, step)
+            if known is not step:
+                _add(known, step)
     return steps
 
 
-def _add(steps: dict[TopicPartition, list[int]], stage: Stage, key: TopicPartition, step: tuple[int, ...]) -> None:
-    known = steps.get(key)
-    if known is None:
-        steps[key] = [stage.number, *step]
-    else:
-        known += step if known[0] == stage.number else (_NEXT_STAGE, *step)
-        known[0] = stage.number
+def _add(known: list[int], step: list[int]) -> None:
+    """Add a step of a stage to what happened before; both begin with the number of their last stage."""
+    known += step[1:] if known[0] == step[0] else (_NEXT_STAGE, *step[1:])
+    known[0] = step[0]
 
 
 def _as_we_know_it(observed: Cluster) -> Cluster:
