@@ -1,21 +1,26 @@
 """The same figures with nothing around them, in Spark and in DuckDB.
 
-`python bare_jobs.py spark|duckdb loads|balance|brokers BUCKETS`, in a folder with samples and replicas. The samples are
-known to be whole and clean, so nothing is checked, counted or told. `loads`: of each partition average, 95th
-percentile, maximum and peak of three rates, last size and growth, written as Parquet. `balance`: of each broker, rack,
-log dir and topic, and of the cluster, average, 95th percentile, maximum and peak of what comes in and goes out, summed
-minute by minute, and the growth of sizes, printed. What needs no samples (counts, how even a few hundred rows are) is
-not among them. `brokers`: the rates of brokers only.
+`python bare_jobs.py spark|ours|duckdb loads|balance|brokers BUCKETS`, in a folder with samples and replicas. `spark` is
+Spark as it comes, `ours` has the settings that the program gives it. The samples are known to be whole and clean, so
+nothing is checked, counted or told. `loads`: of each partition average, 95th percentile, maximum and peak of three
+rates, last size and growth, written as Parquet. `balance`: of each broker, rack, log dir and topic, and of the cluster,
+average, 95th percentile, maximum and peak of what comes in and goes out, summed minute by minute, and the growth of
+sizes, printed. What needs no samples (counts, how even a few hundred rows are) is not among them. `brokers`: the rates
+of brokers only.
 """
 
 import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from benchmarks.sample_lake import LOG_DIR, RACKS, TOPICS, assignment
 from pyarrow import parquet
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 RATES = ("bytes_in", "bytes_out", "messages_in")
 SAMPLES, OUT, REPLICAS = Path("samples"), "bare-loads", Path("replicas.parquet")
@@ -102,20 +107,36 @@ def write_replicas(path: Path) -> None:
     parquet.write_table(pa.table(columns), path)
 
 
-def bare_spark(job: str, buckets: int) -> list[Mapping[str, object]]:
+def on_our_session(job: str, buckets: int) -> list[Mapping[str, object]]:
     """Run it on the session that the program itself would make."""
     from reconciler.balance.spark.session import spark_session
     from reconciler.balance.spark.settings import SparkChoice
 
     with spark_session(SparkChoice("local[2]")) as spark:
-        spark.read.parquet(str(SAMPLES.absolute())).createOrReplaceTempView("samples")
-        query = _query(job, buckets, samples="samples", percentile="percentile", days="unix_micros(ts) / 86400e6")
-        if job == "loads":
-            spark.sql(query).write.parquet(str(Path(OUT).absolute()), mode="overwrite", compression="zstd")
-            return []
-        spark.read.parquet(str(REPLICAS.absolute())).createOrReplaceTempView("all_replicas")
-        spark.sql("SELECT /*+ BROADCAST(all_replicas) */ * FROM all_replicas").createOrReplaceTempView("replicas")
-        return [row.asDict() for row in spark.sql(query).collect()]
+        return _bare_spark(spark, job, buckets)
+
+
+def on_spark_as_it_comes(job: str, buckets: int) -> list[Mapping[str, object]]:
+    """Run it on a session with Spark's own settings."""
+    from pyspark.sql import SparkSession
+
+    loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    session = SparkSession.builder.master("local[2]").config(map=loopback).getOrCreate()
+    try:
+        return _bare_spark(session, job, buckets)
+    finally:
+        session.stop()
+
+
+def _bare_spark(spark: "SparkSession", job: str, buckets: int) -> list[Mapping[str, object]]:
+    spark.read.parquet(str(SAMPLES.absolute())).createOrReplaceTempView("samples")
+    query = _query(job, buckets, samples="samples", percentile="percentile", days="unix_micros(ts) / 86400e6")
+    if job == "loads":
+        spark.sql(query).write.parquet(str(Path(OUT).absolute()), mode="overwrite", compression="zstd")
+        return []
+    spark.read.parquet(str(REPLICAS.absolute())).createOrReplaceTempView("all_replicas")
+    spark.sql("SELECT /*+ BROADCAST(all_replicas) */ * FROM all_replicas").createOrReplaceTempView("replicas")
+    return [row.asDict() for row in spark.sql(query).collect()]
 
 
 def bare_duckdb(job: str, buckets: int) -> list[Mapping[str, object]]:
@@ -135,7 +156,11 @@ def bare_duckdb(job: str, buckets: int) -> list[Mapping[str, object]]:
         return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
 
-ENGINES: Mapping[str, Callable[[str, int], list[Mapping[str, object]]]] = {"spark": bare_spark, "duckdb": bare_duckdb}
+ENGINES: Mapping[str, Callable[[str, int], list[Mapping[str, object]]]] = {
+    "spark": on_spark_as_it_comes,
+    "ours": on_our_session,
+    "duckdb": bare_duckdb,
+}
 
 if __name__ == "__main__":
     engine, job, buckets = sys.argv[1:]
