@@ -11,6 +11,7 @@ from reconciler.files.raw import display_name
 from reconciler.model.desired import Balance
 from reconciler.model.imported import Adopted, Imported
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError, Severity
+from reconciler.model.words import counted
 from reconciler.workflow.cluster_text import client_of, cluster_text
 from reconciler.workflow.import_target import are_schemas_missing, changes_for, read_back, target_of, write_changes
 from reconciler.workflow.inputs import Inputs, NotNamed, checked_name
@@ -97,7 +98,7 @@ def _of_one_cluster(
         raise NotNamed(message)
     mine = [each for each in topics if each.cluster in {None, inputs.cluster}]
     others = [each for each in topics if each.cluster not in {None, inputs.cluster}]
-    message = (
-        f"{len(others)} topics of other clusters ({', '.join(n for n in named if n != inputs.cluster)}) are left out"
-    )
+    names = ", ".join(name for name in named if name != inputs.cluster)
+    many = "is" if len(others) == 1 else "are"
+    message = f"{counted(len(others), 'topic')} of other clusters ({names}) {many} left out"
     return inputs.cluster, mine, [Problem(OTHER_CLUSTER, message, others[0].at, Severity.WARNING)]

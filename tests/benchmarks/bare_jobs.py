@@ -120,8 +120,8 @@ def on_spark_as_it_comes(job: str, buckets: int) -> list[Mapping[str, object]]:
     """Run it on a session with Spark's own settings."""
     from pyspark.sql import SparkSession
 
-    loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    session = SparkSession.builder.master("local[2]").config(map=loopback).getOrCreate()
+    builder = SparkSession.builder.master("local[2]").config("spark.driver.host", "127.0.0.1")
+    session = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
     try:
         return _bare_spark(session, job, buckets)
     finally:

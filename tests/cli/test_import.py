@@ -300,7 +300,7 @@ def test_topics_of_several_clusters_need_a_name(reconciler: Program) -> None:
     assert reconciler("import", "topics.yaml", "--cluster", "other").code == 64
     one = reconciler("import", "topics.yaml", "--cluster", "prod")
     assert one.code == 0
-    assert "1 topics of other clusters (test) are left out (KR017)" in one.err
+    assert "1 topic of other clusters (test) is left out (KR017)" in one.err
     assert reconciler("validate").code == 0
 
 
