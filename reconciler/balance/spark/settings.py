@@ -64,7 +64,7 @@ PAGES = {
 
 _JAVA = ("-XX:CompileThresholdScaling=4", "-XX:+UseParallelGC")
 """A job of ours is short: half of its CPU went into compiling what soon runs no more, and into a collector that keeps
-pauses small. Measured on 5 million samples, `balance` takes a quarter less."""
+pauses small."""
 _COLLECTOR = re.compile(r"-XX:[+-]Use\w+GC\b")
 _JAVA_READS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 
