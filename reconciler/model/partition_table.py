@@ -7,8 +7,6 @@ what looks at few takes a `Partition` from `Rows`, which makes it when it is ask
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import repeat
-from operator import itemgetter
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -17,7 +15,6 @@ from reconciler.model.cluster import Partition
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
 from reconciler.model.topic_partition import TopicPartition
 
-_TOPIC, _NUMBER = itemgetter(0), itemgetter(1)  # of a TopicPartition
 UNTOLD = -2
 """In all of a row of `sizes` or `log_dirs`: the partition has no such list."""
 
@@ -138,8 +135,8 @@ class PartitionTable:
     def rows_of(self, keys: Iterable[TopicPartition]) -> Ints:
         """Return the row of each of these partitions, NONE where there is no such partition."""
         wanted, position = [*keys], {name: place for place, name in enumerate(self.topics)}
-        place = np.fromiter(map(position.get, map(_TOPIC, wanted), repeat(NONE)), dtype=np.int64, count=len(wanted))
-        row = self.start[place] + np.fromiter(map(_NUMBER, wanted), dtype=np.int64, count=len(wanted))
+        place = np.array([position.get(name, NONE) for name, _ in wanted], dtype=np.int64)
+        row = self.start[place] + np.array([number for _, number in wanted], dtype=np.int64)
         return np.where((place >= 0) & (row < self.start[place + 1]), row, NONE)
 
     def leaders(self, rows: Ints) -> list[int | None]:

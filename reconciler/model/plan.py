@@ -402,14 +402,22 @@ class Plan:
         return self.made_summary  # type: ignore[return-value] # just made
 
     def _summed(self) -> Summary:
-        moves = [*moves_of(self.stages)]
-        first = {move.topic_partition: move.from_replicas for move in reversed(moves)}
-        last = {move.topic_partition: move.to_replicas for move in moves}
+        copies, size = 0, 0
+        first: dict[TopicPartition, tuple[int, ...]] = {}
+        last: dict[TopicPartition, tuple[int, ...]] = {}
+        for move in moves_of(self.stages):
+            first.setdefault(move.topic_partition, move.from_replicas)
+            last[move.topic_partition] = move.to_replicas
+            copies += len(move.added)
+            size += move.bytes
         inside = [move for stage in self.stages if isinstance(stage, LogDirsStage) for move in stage.moves]
         return Summary(
-            replica_moves=sum([len(move.added) for move in moves]),
-            bytes=sum([move.bytes for move in moves]),
-            leader_changes=sum([first[key][:1] != after[:1] for key, after in last.items()]),
+            replica_moves=copies,
+            bytes=size,
+            # Both have the same keys in the same order.
+            leader_changes=sum(
+                before[:1] != after[:1] for before, after in zip(first.values(), last.values(), strict=True)
+            ),
             elections=sum(len(elections_of(stage)) for stage in self.stages),
             topic_changes=len(self.topic_changes),
             partitions=len(first),

@@ -11,7 +11,7 @@ from reconciler.planner.costs import Cost, is_at
 from reconciler.planner.pieces import Pieces, Sinks, exact_dot
 from reconciler.planner.rows import Choices, Demand
 
-CHUNK = 1 << 13
+CHUNK = 1 << 14
 """Rows priced at a time: their arrays of seats take some megabytes, however many rows there are."""
 
 

@@ -98,8 +98,7 @@ def _knows_cordons(broker: Broker, observed: Cluster) -> bool:
 def _brokers_needed(served: Iterable[tuple[Move, int | None]], inside: Iterable[DirMove]) -> tuple[int, ...]:
     """Return the brokers without which a copy could not end: all that a copying move ends on, and its source."""
     copying = [(move.to_replicas, source) for move, source in served if move.added]
-    # Both are sets of few: very many moves have the same replicas.
-    needed = {move.broker for move in inside}.union(*{replicas for replicas, _ in copying})
+    needed = {move.broker for move in inside} | {broker_id for replicas, _ in copying for broker_id in replicas}
     return tuple(sorted(needed | {source for _, source in copying if source is not None}))
 
 

@@ -209,11 +209,11 @@ def served_moves(stages: Sequence[Stage], observed: Cluster) -> Iterator[tuple[M
 
 def busiest_broker_seconds(served: Iterable[tuple[Move, int | None]], policy: MovePolicy) -> int:
     """Return the busiest broker's bytes in, or out of the leaders that serve them, over the rate; as `served_moves`."""
-    into, out_of, copied = Counter[int](), Counter[int](), defaultdict[tuple[tuple[int, ...], int | None], int](int)
+    into, out_of = Counter[int](), Counter[int]()
     for move, source in served:
-        copied[move.added, source] += move.bytes
-    for (added, source), size in copied.items():
-        into.update(dict.fromkeys(added, size // max(1, len(added))))
+        added = move.added
+        for broker_id in added:
+            into[broker_id] += move.bytes // len(added)
         if source is not None and added:
-            out_of[source] += size
+            out_of[source] += move.bytes
     return seconds(max([*into.values(), *out_of.values()], default=0), policy.throttle_bytes_per_second)

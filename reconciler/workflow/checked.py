@@ -124,24 +124,19 @@ def _steps(plan: Plan) -> Mapping[TopicPartition, list[int]]:
     """Return what happens to each partition, as brokers with marks between, behind the number of its last stage."""
     steps: dict[TopicPartition, list[int]] = {}
     for stage in plan.stages:
-        number = stage.number
-        for move in stage.moves if isinstance(stage, ReassignStage) else ():
-            step = [number, _MOVED, *move.from_replicas, _MOVED, *move.to_replicas]
-            known = steps.setdefault(move.topic_partition, step)
+        for key, step in _in_stage(stage):
+            known = steps.setdefault(key, step)
             if known is not step:
-                _add(known, step)
-        for election in elections_of(stage):
-            step = [number, _LED, election.leader]
-            known = steps.setdefault(election.topic_partition, step)
-            if known is not step:
-                _add(known, step)
+                known += step[1:] if known[0] == step[0] else (_NEXT_STAGE, *step[1:])
+                known[0] = step[0]
     return steps
 
 
-def _add(known: list[int], step: list[int]) -> None:
-    """Add a step of a stage to what happened before; both begin with the number of their last stage."""
-    known += step[1:] if known[0] == step[0] else (_NEXT_STAGE, *step[1:])
-    known[0] = step[0]
+def _in_stage(stage: Stage) -> Iterator[tuple[TopicPartition, list[int]]]:
+    for move in stage.moves if isinstance(stage, ReassignStage) else ():
+        yield move.topic_partition, [stage.number, _MOVED, *move.from_replicas, _MOVED, *move.to_replicas]
+    for election in elections_of(stage):
+        yield election.topic_partition, [stage.number, _LED, election.leader]
 
 
 def _as_we_know_it(observed: Cluster) -> Cluster:
