@@ -46,11 +46,15 @@ def test_only_a_local_driver_hides_behind_the_loopback_address() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "environ"),
-    [("-Da=b -XX:+UseG1GC", {}), ("", {"JAVA_TOOL_OPTIONS": "-XX:+UseZGC"}), ("", {"SPARK_HOME": "/spark"})],
+    ("conf", "environ"),
+    [
+        ({"spark.driver.extraJavaOptions": "-Da=b -XX:+UseG1GC"}, {}),
+        ({"spark.driver.defaultJavaOptions": "-XX:+UseG1GC"}, {}),
+        ({}, {"JAVA_TOOL_OPTIONS": "-XX:+UseZGC"}),
+        ({}, {"SPARK_HOME": "/spark"}),
+    ],
 )
-def test_a_collector_that_somebody_chose_is_the_only_one(asked: str, environ: dict[str, str]) -> None:
-    conf = {"spark.driver.extraJavaOptions": asked} if asked else {}
+def test_a_collector_that_somebody_chose_is_the_only_one(conf: dict[str, str], environ: dict[str, str]) -> None:
     options = settings(SparkChoice("local[2]", conf=conf), environ)["spark.driver.extraJavaOptions"]
     assert "UseParallelGC" not in options
     assert "CompileThresholdScaling" in options

@@ -12,7 +12,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +56,10 @@ def test_loads_and_balance_beside_the_bare_aggregation(lake: tuple[Path, int]) -
     ratios = {}
     for job, arguments in verbs.items():
         ours = tree_cost([*RECONCILER, *arguments], folder / f"{job}-reconciler.json", cwd=folder)
-        bare = [_bare(engine, job, folder, buckets) for engine in bare_jobs.ENGINES]
-        ratios[job] = ours.cpu_seconds / bare[0].cpu_seconds
+        bare = {engine: _bare(engine, job, folder, buckets) for engine in bare_jobs.ENGINES}
+        ratios[job] = ours.cpu_seconds / bare["spark"].cpu_seconds
         _tell_row(PARTITIONS * buckets, job, ours, bare)
-    bare = [_bare(engine, "brokers", folder, buckets) for engine in bare_jobs.ENGINES]
+    bare = {engine: _bare(engine, "brokers", folder, buckets) for engine in bare_jobs.ENGINES}
     _tell_row(PARTITIONS * buckets, "balance, brokers only", None, bare)
     _same_loads(folder)
     _same_balance(folder)
@@ -72,11 +72,12 @@ def _bare(engine: str, job: str, folder: Path, buckets: int) -> TreeCost:
     return tree_cost(command, folder / f"{job}-{engine}.json", cwd=folder)
 
 
-def _tell_row(rows: int, job: str, ours: TreeCost | None, bare: Sequence[TreeCost]) -> None:
+def _tell_row(rows: int, job: str, ours: TreeCost | None, bare: Mapping[str, TreeCost]) -> None:
     cells = [f"{rows:,}", job, *(("", "") if ours is None else _cells(ours))]
-    for engine, cost in zip(bare_jobs.ENGINES, bare, strict=True):
-        is_spark = engine != "duckdb"
-        cells += [*_cells(cost), *([f"{ours.cpu_seconds / cost.cpu_seconds:.2f}" if ours else ""] if is_spark else [])]
+    for engine, cost in bare.items():
+        cells += _cells(cost)
+        if engine != "duckdb":
+            cells.append("" if ours is None else f"{ours.cpu_seconds / cost.cpu_seconds:.2f}")
     _tell(f"| {' | '.join(cells)} |")
 
 

@@ -63,8 +63,8 @@ PAGES = {
 
 
 _JAVA = ("-XX:CompileThresholdScaling=4", "-XX:+UseParallelGC")
-"""A job of ours is short: half of its CPU went into compiling what soon runs no more, and into a collector that keeps
-pauses small."""
+"""Our jobs are short. As Java comes, half of their CPU goes into compiling code that soon runs no more, and into a
+garbage collector that keeps pauses short."""
 _COLLECTOR = re.compile(r"-XX:[+-]Use\w+GC\b")
 _JAVA_READS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 
@@ -121,7 +121,7 @@ def settings(choice: SparkChoice, environ: Mapping[str, str]) -> dict[str, str]:
 def _java_options(asked: str, before: str, environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the options of a local Java; what is asked for comes last, so that it counts."""
     yield f"-Dlog4j2.configurationFile={_QUIET.as_uri()}"
-    # Java does not start with two collectors named, and a Spark of its own may name one in its files.
+    # Java does not start where two collectors are named. A Spark that was installed apart may name one in its files.
     told = (asked, before, *(environ.get(name, "") for name in _JAVA_READS))
     is_chosen = _is_master_given(environ) or any(map(_COLLECTOR.search, told))
     yield from (option for option in _JAVA if not (is_chosen and _COLLECTOR.match(option)))
