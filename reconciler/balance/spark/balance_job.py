@@ -265,10 +265,11 @@ def balance_of_samples(
     missing: then these are filled (`holes`), and an average is the sum of the averages of partitions. What is kept of
     them until the end is one row for each bucket of each log dir and topic.
     """
-    carriers = carried(assigned.partitions).persist()
+    # Carriers are made again wherever they are asked for: that costs less than to keep them in columns.
+    carriers = carried(assigned.partitions)
     known = known_carriers(carriers).persist()
     summed = sums(rows, carriers).persist()
-    kept = [carriers, known, summed]
+    kept = [known, summed]
     try:
         found = told(summed, known, assigned.partition_counts, bucket_seconds)
         if in_need is not None and not found.is_sound:

@@ -40,6 +40,8 @@ RESULTS = {
 QUERIES = {
     # Thousands of small files, a round of `collect` each, are listed here and not by a job of their own.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+    # A larger table that comes from here goes to the tasks as Arrow, not row by row as Java's objects.
+    "spark.sql.execution.arrow.localRelationThreshold": "1m",
     # What is kept between two results gets as many partitions as it needs, not 200.
     "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
     # Samples are sorted once by partition and time; everything after it aggregates in that order.
