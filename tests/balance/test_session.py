@@ -25,11 +25,6 @@ def test_samples_are_read_in_utc_and_the_page_of_spark_stays_closed() -> None:
     assert chosen["spark.ui.enabled"] == "false"
 
 
-def test_a_session_of_ours_keeps_the_classes_of_a_whole_update(spark: "SparkSession") -> None:
-    # It is fixed when Spark starts: a session that was there tells what it was started with.
-    assert spark.conf.get("spark.sql.codegen.cache.maxEntries") == "2000"
-
-
 def test_without_a_master_spark_is_local() -> None:
     assert settings(SparkChoice(), {})["spark.master"] == "local[*]"
 

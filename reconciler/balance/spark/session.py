@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from reconciler.balance.files.folders import UNWRITTEN
 from reconciler.balance.spark import connect
 from reconciler.balance.spark.java import require_java, signals_end_java, without_the_expected_line
-from reconciler.balance.spark.settings import OWN, QUERIES, RESULTS, SparkChoice, is_submitted, settings
+from reconciler.balance.spark.settings import PAGES, QUERIES, RESULTS, SparkChoice, is_submitted, settings
 from reconciler.balance.spark.work import Counted, counted_work
 from reconciler.model.problem import Problem, ReconcilerError, Severity
 
@@ -97,7 +97,7 @@ def _submitted() -> frozenset[str]:
     from pyspark import SparkConf, SparkContext
 
     SparkContext._ensure_initialized()  # noqa: SLF001 - its settings are those of the Java that is there
-    return frozenset(key for key, _ in SparkConf().getAll() if key in {*QUERIES, *OWN})
+    return frozenset(key for key, _ in SparkConf().getAll() if key in {*QUERIES, *PAGES})
 
 
 def _existing() -> "SparkSession | None":

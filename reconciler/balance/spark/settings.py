@@ -55,16 +55,14 @@ QUERIES = {
 }
 """What makes our queries cheaper; --conf may say otherwise."""
 
-OWN = {
+PAGES = {
     "spark.ui.enabled": "false",
     # For its pages Spark would write a plan out as text each time that a part of it has run.
     "spark.sql.maxPlanStringLength": "0",
     "spark.sql.debug.maxToStringFields": "0",
-    # An update of a lake has some hundred generated classes, day after day the same; Spark keeps 100 and would compile
-    # all of them again.
-    "spark.sql.codegen.cache.maxEntries": "2000",
 }
-"""What a Spark has that we start, and that nobody else looks at; a session that was there could not take it."""
+"""What is left out in a Spark that nobody looks at."""
+
 
 _JAVA = ("-XX:CompileThresholdScaling=4", "-XX:+UseParallelGC")
 """Our jobs are short. As Java comes, half of their CPU goes into compiling code that soon runs no more, and into a
@@ -108,7 +106,7 @@ def settings(choice: SparkChoice, environ: Mapping[str, str]) -> dict[str, str]:
         # Whatever SPARK_API_MODE says, and whichever packages are beside it: no Connect server.
         "spark.api.mode": "classic",
         "spark.ui.showConsoleProgress": str(choice.has_progress).lower(),
-        **OWN,
+        **PAGES,
         **QUERIES,
     }
     if choice.driver_memory:
