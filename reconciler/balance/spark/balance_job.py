@@ -265,7 +265,7 @@ def balance_of_samples(
     missing: then these are filled (`holes`), and an average is the sum of the averages of partitions. What is kept of
     them until the end is one row for each bucket of each log dir and topic.
     """
-    # Carriers are made again wherever they are asked for: that costs less than to keep them in columns.
+    # Carriers are made anew at each use: to keep them costs more.
     carriers = carried(assigned.partitions)
     known = known_carriers(carriers).persist()
     summed = sums(rows, carriers).persist()

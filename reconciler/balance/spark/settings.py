@@ -40,7 +40,7 @@ RESULTS = {
 QUERIES = {
     # Thousands of small files, a round of `collect` each, are listed here and not by a job of their own.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
-    # A larger table that comes from here goes to the tasks as Arrow, not row by row as Java's objects.
+    # A table of more than a megabyte goes to the tasks as Arrow; Java would write each of its rows as an object.
     "spark.sql.execution.arrow.localRelationThreshold": "1m",
     # What is kept between two results gets as many partitions as it needs, not 200.
     "spark.sql.optimizer.canChangeCachedPlanOutputPartitioning": "true",
