@@ -17,6 +17,9 @@ from reconciler.model.problem import InvalidInput
 _LONG_LINE = 160
 _LONG_ITEM = 1000
 _LONGEST_SHOWN = 60
+_BETWEEN = "}, {"
+_AT_ONCE = 1_000
+"""So many items are written at once: a million of them as one text would need as much memory once more."""
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 _SPACED = json.JSONEncoder(sort_keys=True, separators=(", ", ": "), ensure_ascii=False, allow_nan=False)
 INDENT = " "
@@ -143,15 +146,26 @@ def _pieces(
     return [*pieces, f"\n{indent}}}"]
 
 
-def _items(items: list[dict[str, Any]], indent: str, encode: Callable[[object], str]) -> list[str]:
+def _items(items: list[dict[str, Any]], indent: str, encode: Callable[[object], str]) -> Iterator[str]:
+    for begin in range(0, len(items), _AT_ONCE):
+        some = items[begin : begin + _AT_ONCE]
+        yield _on_lines(some, indent, encode) or f",\n{indent}".join(_item(item, indent, encode) for item in some)
+
+
+def _on_lines(items: list[dict[str, Any]], indent: str, encode: Callable[[object], str]) -> str:
+    """Return the items, written at once, if each fits one line and their ends are plain to see; else nothing."""
+    if _lists_objects(items[0]):
+        return ""
+    text = encode(items)[1:-1]
+    lines = text.split(_BETWEEN)
+    is_plain = len(lines) == len(items) and "[{" not in text and max(map(len, lines)) + 2 <= _LONG_ITEM
+    return f"}},\n{indent}{{".join(lines) if is_plain else ""
+
+
+def _item(item: dict[str, Any], indent: str, encode: Callable[[object], str]) -> str:
     # Most items fit one line: to write it, and see whether it fits, is quicker than to look into the item first.
-    lines = [""] * len(items) if _lists_objects(items[0]) else [*map(encode, items)]
-    return [
-        line
-        if line and len(line) <= _LONG_ITEM and "[{" not in line
-        else "".join(_pieces(item, indent, encode, (), _LONG_ITEM))
-        for item, line in zip(items, lines, strict=True)
-    ]
+    line = "" if _lists_objects(item) else encode(item)
+    return line if line and len(line) <= _LONG_ITEM else "".join(_pieces(item, indent, encode, (), _LONG_ITEM))
 
 
 def _lists_objects(value: dict[str, Any]) -> bool:
