@@ -206,7 +206,7 @@ class Session:
             rate=self.rate,
             ours=self.our_rates,
             throttles=self.throttles,
-            moves=moves,
+            moves=tuple(moves),
             dir_moves=inside,
             leaders={key: led[key] for key, first in firsts.items() if key in led and led[key] != first},
             topic_ids={name: plan.topic_ids[name] for name in sorted(topics & plan.topic_ids.keys())},

@@ -8,8 +8,11 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from reconciler.model.codec import MAX_INTEGER
+
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
+_MOST_DENSE = 1 << 16
 NONE = -1
 """In any column: nobody, nothing, unknown; behind the last item of a list."""
 
@@ -24,7 +27,7 @@ def alike(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
             continue
         if int(code.max(initial=0)) >= (1 << 62) // span:
             code = np.unique(code, return_inverse=True)[1]
-        code = code * span + (column - least)
+        code = code * span + (column.astype(np.int64, copy=False) - least)
     _, first, kind = np.unique(code, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
@@ -48,6 +51,11 @@ def places_in(ids: Ints, wanted: Ints) -> Ints:
     """Return the place of each wanted number among these ascending ids; NONE for one that is not there."""
     if not len(ids):
         return np.full(wanted.shape, NONE, dtype=np.int64)
+    if len(ids) <= int(ids[-1]) + 1 <= _MOST_DENSE:
+        # Ids of brokers are mostly small: to look each up takes a tenth of a search.
+        dense = np.full(int(ids[-1]) + 2, NONE, dtype=wanted.dtype)
+        dense[ids] = np.arange(len(ids))
+        return dense[np.where((wanted >= 0) & (wanted < len(dense)), wanted, NONE)]
     place = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
     return np.where(ids[place] == wanted, place, NONE)
 
@@ -56,11 +64,50 @@ def sums(brokers: Ints, amounts: Ints) -> dict[int, int]:
     """Return the exact sum of the amounts beside each broker; NONE is no broker."""
     is_one = brokers >= 0
     ids, place = np.unique(brokers[is_one], return_inverse=True)
-    counted = amounts[is_one]
+    counted = np.broadcast_to(amounts, brokers.shape)[is_one]
     is_wide = int(counted.max(initial=0)) > ((1 << 62) // max(1, len(counted)))
     total = np.zeros(len(ids), dtype=np.object_ if is_wide else np.int64)
     np.add.at(total, place, counted.astype(total.dtype))
     return dict(zip(ids.tolist(), total.tolist(), strict=True))
+
+
+def exact(numbers: Sequence[int]) -> Ints:
+    """Return these whole numbers as a column, of Python's own where 64 bits do not hold one."""
+    try:
+        return np.array(numbers, dtype=np.int64)
+    except OverflowError:
+        return np.array(numbers, dtype=np.object_)
+
+
+def narrowed(numbers: Ints) -> Ints:
+    """Return the same in 16 bits each where these hold all: there is less to go through."""
+    is_small = -(1 << 15) <= int(numbers.min(initial=0)) and int(numbers.max(initial=0)) < 1 << 15
+    return numbers.astype(np.int16) if is_small else numbers
+
+
+def exact_product(counts: Ints, sizes: Ints) -> Ints:
+    """Return the products of two columns, as Python's own numbers where 64 bits might not hold one."""
+    is_wide = int(counts.max(initial=0)) * int(sizes.max(initial=0)) > MAX_INTEGER
+    return counts.astype(np.object_) * sizes if is_wide else counts * sizes
+
+
+def is_at(named: Ints, table: Ints) -> Bools:
+    """Return [rows, some] which of the named brokers are among those of the table [rows, others]."""
+    found: Bools = np.zeros(named.shape, dtype=np.bool_)
+    for place in range(table.shape[1]):
+        found |= named == table[:, place, None]
+    return found & (named >= 0)
+
+
+def beside_each_other(tables: Sequence[Ints]) -> Ints:
+    """Return the rows of all these tables of brokers, as wide as the widest, one table behind the other."""
+    width = max((each.shape[1] for each in tables), default=1)
+    found = np.full((sum(map(len, tables)), width), NONE, dtype=np.int64)
+    start = 0
+    for each in tables:
+        found[start : start + len(each), : each.shape[1]] = each
+        start += len(each)
+    return found
 
 
 def padded(lists: Sequence[Sequence[int]]) -> Ints:

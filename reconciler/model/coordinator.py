@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.java_hash import text_hash
+from reconciler.model.move import Move
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ReassignStage, Stage, elections_of
 from reconciler.model.topic_partition import TopicPartition
@@ -95,14 +96,20 @@ def leaders_after(stages: Iterable[Stage], observed: Cluster) -> Mapping[int, in
     """Return the leader of each partition of `__consumer_offsets` that the stages touch, once they have run."""
     leaders: dict[int, int | None] = {}
     for stage in stages:
-        for move in stage.moves if isinstance(stage, ReassignStage) else ():
-            if move.topic_partition.topic == OFFSETS_TOPIC:
-                number = move.topic_partition.partition
-                leader = leaders[number] if number in leaders else _leader(observed, number)
-                leaders[number] = leader if leader in move.to_replicas else move.to_replicas[0]
+        for move in _of_offsets(stage) if isinstance(stage, ReassignStage) else ():
+            number = move.topic_partition.partition
+            leader = leaders[number] if number in leaders else _leader(observed, number)
+            leaders[number] = leader if leader in move.to_replicas else move.to_replicas[0]
         elected = (each for each in elections_of(stage) if each.topic_partition.topic == OFFSETS_TOPIC)
         leaders |= {each.topic_partition.partition: each.leader for each in elected}
     return leaders
+
+
+def _of_offsets(stage: ReassignStage) -> Iterable[Move]:
+    from reconciler.model.move_table import Moves
+
+    moves = Moves.of(stage.moves)
+    return moves.part(moves.rows_of_topics({OFFSETS_TOPIC}))
 
 
 def _leader(observed: Cluster, number: int) -> int | None:

@@ -25,7 +25,7 @@ class Reason(StrEnum):
     LOG_DIRS = "logDirs"
 
 
-_NONE_ASKED: Mapping[int, str] = {}
+NONE_ASKED: Mapping[int, str] = {}
 """One for all moves: there are very many."""
 
 
@@ -46,7 +46,7 @@ class Move:
         Mapping[int, str],
         Key("logDirs"),
         "The log dir that each new replica is asked to go to; a broker not there: Kafka chooses.",
-    ] = field(default_factory=lambda: _NONE_ASKED, hash=False)
+    ] = field(default_factory=lambda: NONE_ASKED, hash=False)
     made_added: Annotated[tuple[int, ...] | None, HIDDEN, "What is added, once it was asked for."] = field(
         default=None, init=False, compare=False, repr=False
     )

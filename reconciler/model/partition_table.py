@@ -134,16 +134,29 @@ class PartitionTable:
 
     def rows_of(self, keys: Iterable[TopicPartition]) -> Ints:
         """Return the row of each of these partitions, NONE where there is no such partition."""
-        wanted, position = [*keys], {name: place for place, name in enumerate(self.topics)}
-        place = np.array([position.get(name, NONE) for name, _ in wanted], dtype=np.int64)
-        row = self.start[place] + np.array([number for _, number in wanted], dtype=np.int64)
+        wanted, position = [*keys], dict[str, int]()
+        topic = np.array([position.setdefault(name, len(position)) for name, _ in wanted], dtype=np.int64)
+        return self.rows_at((*position,), topic, np.array([number for _, number in wanted], dtype=np.int64))
+
+    def rows_at(self, names: tuple[str, ...], topic: Ints, number: Ints) -> Ints:
+        """Return the row of each partition of these columns, NONE where there is no such partition.
+
+        `topic`: positions in `names`.
+        """
+        known = self._places.get(names)
+        if known is None:
+            position = {name: place for place, name in enumerate(self.topics)}
+            known = np.array([position.get(name, NONE) for name in names], dtype=np.int64)
+            self._places[names] = known
+        place = known[topic]
+        row = self.start[place] + number
         return np.where((place >= 0) & (row < self.start[place + 1]), row, NONE)
 
-    def leaders(self, rows: Ints) -> list[int | None]:
-        """Return who leads each of these rows; None for nobody, and where the row is NONE."""
+    def leaders(self, rows: Ints) -> Ints:
+        """Return who leads each of these rows; NONE for nobody, and where the row is NONE."""
         found = np.full(len(rows), NONE, dtype=np.int64)
         found[rows >= 0] = self.leader[rows[rows >= 0]]
-        return [None if leader < 0 else leader for leader in found.tolist()]
+        return found
 
     def key(self, row: int) -> TopicPartition:
         """Return the row's topic and number."""
@@ -179,6 +192,11 @@ class PartitionTable:
         if kept is None:
             kept = known[rows] = (*self.values(start, stop),)
         return kept
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, ...], Ints]:
+        """The positions in `topics` of names that were asked for: those of a plan's moves are, many times."""
+        return {}
 
     @cached_property
     def _made(self) -> dict[int, Partition]:

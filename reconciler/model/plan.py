@@ -1,6 +1,6 @@
 """Defines the plan: what will be done, in order, and everything needed to check, explain and undo it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, ClassVar, NamedTuple
@@ -199,7 +199,7 @@ class Restore(NamedTuple):
 class Rollback:
     """Everything needed to restore what was there before."""
 
-    assignments: Annotated[tuple[Annotated[Restore, OBJECT], ...], REQUIRED, "Each touched partition as it was."] = ()
+    assignments: Annotated[Sequence[Annotated[Restore, OBJECT]], REQUIRED, "Each touched partition as it was."] = ()
     topic_throttles: Annotated[
         Mapping[str, Mapping[str, str]],
         Key("throttles/topics", "The throttle keys that were set when the cluster was observed."),
@@ -241,6 +241,8 @@ class Summary:
     dir_bytes: Annotated[
         int, Key("logDirBytes"), AtLeast(1), "Bytes copied between log dirs of one broker; not there: none."
     ] = 0
+    is_size_known: Annotated[bool, HIDDEN] = True
+    """Whether the size of everything that is copied between brokers is known."""
     has_effects: Annotated[bool, HIDDEN] = True
     """Whether the plan says what its changes destroy: plan files of the first versions do not."""
 
@@ -402,22 +404,16 @@ class Plan:
         return self.made_summary  # type: ignore[return-value] # just made
 
     def _summed(self) -> Summary:
-        copies, size = 0, 0
-        first: dict[TopicPartition, tuple[int, ...]] = {}
-        last: dict[TopicPartition, tuple[int, ...]] = {}
-        for move in moves_of(self.stages):
-            first.setdefault(move.topic_partition, move.from_replicas)
-            last[move.topic_partition] = move.to_replicas
-            copies += len(move.added)
-            size += move.bytes
+        from reconciler.model.move_table import table_of_moves  # loads numpy
+
+        moves = table_of_moves(self.stages)
+        first, last = moves.ends
         inside = [move for stage in self.stages if isinstance(stage, LogDirsStage) for move in stage.moves]
         return Summary(
-            replica_moves=copies,
-            bytes=size,
-            # Both have the same keys in the same order.
-            leader_changes=sum(
-                before[:1] != after[:1] for before, after in zip(first.values(), last.values(), strict=True)
-            ),
+            is_size_known=bool(moves.is_size_known.all()),
+            replica_moves=int(moves.copies.sum()),
+            bytes=sum(moves.bytes.tolist()),
+            leader_changes=int((moves.before[first, 0] != moves.after[last, 0]).sum()),
             elections=sum(len(elections_of(stage)) for stage in self.stages),
             topic_changes=len(self.topic_changes),
             partitions=len(first),

@@ -1,6 +1,6 @@
 """Defines a plan's stages: steps in order, each safe to stop after."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal
 
@@ -30,7 +30,7 @@ class ReassignStage:
 
     kind: ClassVar[Annotated[Literal["reassign"], _KIND]] = "reassign"
     number: _Number
-    moves: Annotated[tuple[Move, ...], "What moves, in the order in which it may begin."]
+    moves: Annotated[Sequence[Move], "What moves, in the order in which it may begin."]
     throttle_bytes_per_second: Annotated[
         int | None, AtLeast(1), REQUIRED, "The throttle per broker and direction; null: none."
     ] = None
@@ -42,7 +42,10 @@ class ReassignStage:
     @property
     def bytes(self) -> int:
         """Bytes copied between brokers in this stage."""
-        return sum(move.bytes for move in self.moves)
+        from reconciler.model.move_table import Moves  # loads numpy
+
+        moves = self.moves
+        return sum(moves.bytes.tolist() if isinstance(moves, Moves) else (move.bytes for move in moves))
 
 
 @dataclass(frozen=True, slots=True)

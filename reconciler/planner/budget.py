@@ -24,11 +24,11 @@ from math import gcd
 import numpy as np
 
 from reconciler.model.budget import Budgeted, CurvePoint, CurveReport, Way
-from reconciler.model.columns import Ints
+from reconciler.model.columns import Ints, is_at
 from reconciler.model.desired import Balance, DesiredCluster
 from reconciler.model.plan import PriceLevel
 from reconciler.planner.budget_search import MOST_CHOICES, Room, searched
-from reconciler.planner.costs import Cost, copies, is_at
+from reconciler.planner.costs import Cost, copies
 from reconciler.planner.face import Solved
 from reconciler.planner.objectives import CountTargets, asked_of_replicas, evened, least_cost, price_level, traded
 from reconciler.planner.placement_task import PlacementTask, forced_bytes

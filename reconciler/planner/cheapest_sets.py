@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints
-from reconciler.planner.costs import Cost, is_at
+from reconciler.model.columns import Bools, Ints, is_at
+from reconciler.planner.costs import Cost
 from reconciler.planner.rows import Choices, Demand, States
 
 LARGEST = 1 << 60

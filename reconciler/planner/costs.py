@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import Ints, is_at
 from reconciler.planner.pieces import exact_dot
 from reconciler.planner.placement_task import EligibleBrokers
 from reconciler.planner.rows import rows_at
@@ -104,11 +104,3 @@ def leader_turns(partitions: PartitionsToPlace, eligible: EligibleBrokers, named
 
 def _numbers(partitions: PartitionsToPlace) -> Ints:
     return np.where(partitions.is_new, partitions.number, -1)
-
-
-def is_at(named: Ints, table: Ints) -> Bools:
-    """Return [rows, some] which of the named brokers are among those of the table [rows, others]."""
-    found: Bools = np.zeros(named.shape, dtype=np.bool_)
-    for place in range(table.shape[1]):
-        found |= named == table[:, place, None]
-    return found & (named >= 0)

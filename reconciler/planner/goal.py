@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.columns import Ints
+from reconciler.model.columns import Ints, is_at
 from reconciler.planner.cheapest_sets import LARGEST, Cheapest, Seats, Shortlist, bounds_of, cheapest_sets, far
-from reconciler.planner.costs import Cost, is_at
+from reconciler.planner.costs import Cost
 from reconciler.planner.pieces import Pieces, Sinks, exact_dot
 from reconciler.planner.rows import Choices, Demand
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import Bools, Ints, is_at
 from reconciler.model.desired import Balance, Even
 from reconciler.model.plan import PriceLevel
-from reconciler.planner.costs import Cost, is_at, leader_turns
+from reconciler.planner.costs import Cost, leader_turns
 from reconciler.planner.objectives import CountTargets, asked_of_leaders, evened, price_level, solved_in_order
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Demand, Rows, Standing, free_choices

@@ -10,19 +10,19 @@ from reconciler.diff.rules import TopicRules
 from reconciler.model.budget import Budget, Budgeted, CurveReport
 from reconciler.model.change import BrokenRule, Changes, CreatePartitions, CreateTopic, TopicChange
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
-from reconciler.model.columns import NONE, Bools, Ints, lists_of
+from reconciler.model.columns import NONE, Bools, Ints, exact_product, is_at, places_in
 from reconciler.model.desired import Balance, BrokerState, Desired, DesiredCluster, Off
 from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
-from reconciler.model.move import Move, Reason
+from reconciler.model.move import Reason
+from reconciler.model.move_table import Moves, Why
 from reconciler.model.plan import BrokerShare, Proof, TieredBytes
 from reconciler.model.problem import InvalidInput, Location, PlacementInfeasible, Problem, warning
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import size
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
-from reconciler.planner.costs import is_at
 from reconciler.planner.leaders import Leaders, place_leaders
 from reconciler.planner.load_balance.bands import Caps
 from reconciler.planner.load_balance.limits import above_limits, caps_of, disk_caps, unchecked
@@ -38,7 +38,7 @@ from reconciler.planner.load_balance.task import DISK
 from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
-from reconciler.planner.shares import Shares, shares, with_rates
+from reconciler.planner.shares import Shares, Target, shares, with_rates
 from reconciler.planner.tightness import crowded_brokers, overfull_brokers, tightness_warnings
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
 
@@ -54,7 +54,7 @@ class Placed:
     balanced as this, copies less; where measured loads are balanced it is a lower bound.
     """
 
-    moves: tuple[Move, ...]
+    moves: Moves
     topic_changes: tuple[TopicChange, ...]
     proof: Proof
     warnings: tuple[Problem, ...]
@@ -97,15 +97,14 @@ def plan_placement(
     if carried is not None and space is not None:
         caps = {**caps, DISK: disk_caps(observed, task.eligible, space, carried.of)}
 
-    def reached(chosen: _Chosen) -> tuple[_Target, Shares, Shares]:
-        """Return who is where in the end, and what each broker then carries."""
-        changed = _target(task, _with_fixed(task, chosen.sets.held), chosen.leaders.column)
-        before, after = shares(observed, changed.lists, changes.deleted)
-        if carried is None or loads is None:
-            return changed, before, after
-        has_leader_in = not isinstance(balance.leader_in, Off) or "leaderIn" in cluster.limits.rates
-        with_them = with_rates(before, after, observed, changed.lists, carried.of, has_leader_in=has_leader_in)
-        return changed, *with_them
+    def reached(chosen: _Chosen) -> tuple[Ints, Target, Shares, Shares]:
+        """Return which partitions change, where they are in the end, and what each broker carries before and then."""
+        rows, target = _target(task, _with_fixed(task, chosen.sets.held), chosen.leaders.column)
+        before, after = shares(observed, target, changes.deleted)
+        if carried is not None and loads is not None:
+            has_leader_in = not isinstance(balance.leader_in, Off) or "leaderIn" in cluster.limits.rates
+            before, after = with_rates(before, after, observed, target, carried.of, has_leader_in=has_leader_in)
+        return rows, target, before, after
 
     most_bytes = None if budget is None else _most_bytes(budget, cluster, task)
     # A topic of one partition has no more than one replica on a broker anyway.
@@ -113,22 +112,22 @@ def plan_placement(
     if carried is not None and has_loads(balance):
         refuse_many_parts(balance, *many)
         chosen = _by_loads(task, unmoved, balance, carried, caps, budget=most_bytes)
-        changed, before, after = reached(chosen)
+        rows, target, before, after = reached(chosen)
     else:
         chosen, fits = _by_counts(task, cluster, observed, space, budget)
-        changed, before, after = reached(chosen)
+        rows, target, before, after = reached(chosen)
         # What is best by counts stands where it keeps the limits: then it is exact.
         is_above = (not fits and not (space and space.is_mending)) or (
             carried is not None and any(above_limits(caps, after, cluster))
         )
         if carried is not None and is_above and not has_many_parts(balance, *many):
             chosen = _nearer(chosen, partial(_by_loads, task, unmoved, balance, carried, caps, budget=most_bytes))
-            changed, before, after = reached(chosen)
+            rows, target, before, after = reached(chosen)
     sets, leaders = chosen.sets, chosen.leaders
     most = task.eligible.most
     full = frozenset(id_ for id_, share in before.items() if most is not None and share.replicas > most)
-    moves = tuple(_moves(partitions, changed, changes.broken_rules, desired, full))
-    topic_changes = tuple(_assigned(change, changed.lists) for change in changes.topic_changes)
+    moves = _moves(partitions, rows, target.replicas, broken=changes.broken_rules, desired=desired, full=full)
+    topic_changes = tuple(_assigned(change, target) for change in changes.topic_changes)
     proof = _with_forced(sets, partitions)
     return Placed(
         moves=moves,
@@ -301,11 +300,11 @@ def _excess_warnings(budgeted: Budgeted) -> Iterator[Problem]:
         yield warning("KR870", message)
 
 
-def _tiered(moves: Sequence[Move], observed: Cluster) -> TieredBytes | None:
+def _tiered(moves: Moves, observed: Cluster) -> TieredBytes | None:
     """Return which bytes of tiered topics the moves count: local ones where what is not tiered is unknown of any."""
     tiered = {name for name, topic in observed.topics.items() if topic.configs.get(REMOTE_STORAGE) == "true"}
-    looked_at = moves if tiered else ()
-    copied = (move.topic_partition for move in looked_at if move.topic_partition.topic in tiered and move.added)
+    rows = moves.rows_of_topics(tiered)
+    copied = moves.part(rows[moves.copies[rows] > 0]).topic_partitions()
     untiered = [observed.topics[topic].partitions[partition].untiered_bytes for topic, partition in copied]
     if not untiered:
         return None
@@ -332,16 +331,8 @@ def _with_fixed(task: PlacementTask, held: Ints) -> Ints:
     return np.concatenate([held, task.fixed], axis=1) if (task.fixed >= 0).any() else held
 
 
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """The partitions that do not stay exactly as they are, and their whole ordered replicas."""
-
-    rows: Ints
-    replicas: Ints  # [rows, most]: broker ids
-    lists: Mapping[TopicPartition, tuple[int, ...]]  # the same, in the same order
-
-
-def _target(task: PlacementTask, held: Ints, leader: Ints) -> _Target:
+def _target(task: PlacementTask, held: Ints, leader: Ints) -> tuple[Ints, Target]:
+    """Return the rows of the partitions that do not stay exactly as they are, and where these will be."""
     length = (task.partitions.replicas >= 0).sum(axis=1)
     many = (held >= 0).sum(axis=1)
     is_same = (many == length) & (is_at(held, task.replicas).sum(axis=1) == many)
@@ -353,7 +344,8 @@ def _target(task: PlacementTask, held: Ints, leader: Ints) -> _Target:
     replicas = _ordered(holders, ids[leader[rows]], present, task.need[rows] == 0)
     is_other = (replicas[:, : present.shape[1]] != present).any(axis=1) | (many[rows] != length[rows])
     rows, replicas = rows[is_other], replicas[is_other]
-    return _Target(rows, replicas, dict(zip(task.partitions.keys(rows), lists_of(replicas), strict=True)))
+    partitions = task.partitions
+    return rows, Target(partitions.topics, partitions.topic[rows], partitions.number[rows], replicas)
 
 
 def _ordered(holders: Ints, leader: Ints, present: Ints, is_assigned: Bools) -> Ints:
@@ -372,28 +364,42 @@ def _ordered(holders: Ints, leader: Ints, present: Ints, is_assigned: Bools) -> 
 
 
 def _moves(
-    partitions: PartitionsToPlace, target: _Target, broken: Sequence[BrokenRule], desired: Desired, full: frozenset[int]
-) -> Iterator[Move]:
-    """Yield the moves; what leaves a broker of `full`, which holds more than a limit allows, is told with its line."""
-    why = {finding.topic_partition: finding for finding in broken}
-    balance, present, size = desired.cluster.balance, partitions.replicas[target.rows], partitions.size[target.rows]
-    for_sets = Reason.BALANCE, _asked_at(balance, _FOR_SETS) or desired.cluster.limits.at.get("diskUse")
+    partitions: PartitionsToPlace,
+    changed: Ints,
+    reached: Ints,
+    *,
+    broken: Sequence[BrokenRule],
+    desired: Desired,
+    full: frozenset[int],
+) -> Moves:
+    """Return the moves; what leaves a broker of `full`, which holds more than a limit allows, is told with its line."""
+    is_there = ~partitions.is_new[changed]
+    rows, after = changed[is_there], reached[is_there]
+    balance, size = desired.cluster.balance, partitions.size[rows]
     limit_at = desired.cluster.limits.at.get("replicasPerBroker")
-    for_leaders = Reason.LEADERS, _asked_at(balance, _FOR_LEADERS)
-    kept = is_at(target.replicas, present).sum(axis=1)
-    added = (target.replicas >= 0).sum(axis=1) - kept
-    is_reorder = (added == 0) & (kept == (present >= 0).sum(axis=1))
-    columns = (is_reorder, added, size, partitions.is_new[target.rows])
-    each = zip(target.lists.items(), lists_of(present), *(column.tolist() for column in columns), strict=True)
-    for (key, after), before, is_order, copies, one, is_new in each:
-        if not is_new:
-            found = why.get(key)
-            if found is not None:
-                reason, at = found.reason, found.at
-            else:
-                is_relief = not is_order and not full.isdisjoint(set(before) - set(after))
-                reason, at = for_leaders if is_order else (Reason.BALANCE, limit_at) if is_relief else for_sets
-            yield Move(key, before, after, copies * max(one, 0), reason, at, is_size_known=one >= 0)
+    for_sets = Why(Reason.BALANCE, _asked_at(balance, _FOR_SETS) or desired.cluster.limits.at.get("diskUse"))
+    for_leaders = Why(Reason.LEADERS, _asked_at(balance, _FOR_LEADERS))
+    whys = {for_sets: 0}
+    moves = Moves(
+        topics=partitions.topics,
+        topic=partitions.topic[rows],
+        number=partitions.number[rows],
+        before=partitions.replicas[rows],
+        after=after,
+        bytes=np.zeros_like(size),
+        whys=(for_sets,),
+        why=np.zeros_like(rows),
+        is_size_known=size >= 0,
+    )
+    is_relief = (moves.is_removed & np.isin(moves.before, [*full])).any(axis=1)
+    why = np.where(is_relief, whys.setdefault(Why(Reason.BALANCE, limit_at), len(whys)), 0)
+    why[~(moves.is_added.any(axis=1) | moves.is_removed.any(axis=1))] = whys.setdefault(for_leaders, len(whys))
+    # Of several rules that a partition breaks the last one is told.
+    found = np.array([whys.setdefault(Why(each.reason, each.at), len(whys)) for each in broken], dtype=np.int64)
+    asked = moves.partitions_of([each.topic_partition for each in broken])
+    place = places_in(moves.partition, asked)
+    why[place[place >= 0]] = found[place >= 0]
+    return replace(moves, bytes=exact_product(moves.copies, np.maximum(size, 0)), whys=(*whys,), why=why)
 
 
 def _asked_at(balance: Balance, names: Sequence[str]) -> Location | None:
@@ -402,7 +408,7 @@ def _asked_at(balance: Balance, names: Sequence[str]) -> Location | None:
     return balance.at.get(name)
 
 
-def _assigned(change: TopicChange, target: Mapping[TopicPartition, tuple[int, ...]]) -> TopicChange:
+def _assigned(change: TopicChange, target: Target) -> TopicChange:
     """Return the change with the planned replicas of its new partitions."""
     if isinstance(change, CreateTopic):
         numbers = range(change.partitions)
@@ -411,7 +417,7 @@ def _assigned(change: TopicChange, target: Mapping[TopicPartition, tuple[int, ..
     else:
         return change
     keys = [TopicPartition(change.topic, number) for number in numbers]
-    return replace(change, assignment={key.partition: target[key] for key in keys if key in target})
+    return replace(change, assignment={key.partition: target.lists[key] for key in keys if key in target.lists})
 
 
 def _with_forced(sets: ReplicaSets, partitions: PartitionsToPlace) -> Proof:

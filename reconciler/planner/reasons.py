@@ -24,7 +24,8 @@ from reconciler.model.grounds import (
     Swap,
     TopicGround,
 )
-from reconciler.model.move import Move, Reason
+from reconciler.model.move import Reason
+from reconciler.model.move_table import Moves
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.explain import paired
 from reconciler.planner.placement_task import EligibleBrokers, PlacementTask
@@ -37,10 +38,10 @@ def grounds_of(
     *,
     topic_changes: Sequence[TopicChange],
     task: PlacementTask,
-    moves: Sequence[Move],
+    moves: Moves,
 ) -> Grounds:
     """Return why these moves were chosen among what could have been, in tables whose size hardly grows with them."""
-    touched = {move.topic_partition.topic for move in moves} | {
+    touched = moves.topics_moved | {
         change.topic for change in topic_changes if isinstance(change, CreateTopic | CreatePartitions)
     }
     placements: dict[PlacementGround, int] = {}
@@ -90,15 +91,16 @@ def _partitions_after(observed: Cluster, topic_changes: Iterable[TopicChange]) -
     return count
 
 
-def _instead(task: PlacementTask, moves: Sequence[Move]) -> Iterator[tuple[Swap, OtherMove]]:
+def _instead(task: PlacementTask, moves: Moves) -> Iterator[tuple[Swap, OtherMove]]:
     """Yield, for each swap that balance asked for, the smallest partition that stays and could have been swapped so."""
     if not task.is_size_known:
         return
-    changes = {(move.removed, move.added) for move in moves if move.reason is Reason.BALANCE}
+    is_for_balance = np.array([why.reason is Reason.BALANCE for why in moves.whys], dtype=np.bool_)[moves.why]
+    changes = {(move.removed, move.added) for move in moves.part(np.flatnonzero(is_for_balance))}
     swaps = sorted({swap for change in changes for swap in _swaps(*change, task.eligible)})
     if not swaps:
         return
-    staying = _staying(task, {move.topic_partition for move in moves})
+    staying = _staying(task, {*moves.topic_partitions()})
     place, seat = np.nonzero(task.replicas[staying] >= 0)
     broker = task.replicas[staying[place], seat]
     order = np.argsort(broker, kind="stable")

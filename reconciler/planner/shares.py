@@ -2,18 +2,40 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import Ints, padded, sums
+from reconciler.model.columns import Ints, lists_of, sums
+from reconciler.model.move_table import Moves
 from reconciler.model.plan import BrokerShare
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 
 Shares = Mapping[int, BrokerShare]
-Target = Mapping[TopicPartition, tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Partitions that do not stay as they are, a row each, and their whole ordered replicas."""
+
+    topics: tuple[str, ...]
+    topic: Ints  # [rows]: positions in `topics`
+    number: Ints  # [rows]: the partition's number
+    replicas: Ints  # [rows, most]: NONE behind the last
+
+    @classmethod
+    def of(cls, moves: Moves) -> "Target":
+        """Return where these moves, one a partition, end."""
+        return cls(moves.topics, moves.topic, moves.number, moves.after)
+
+    @cached_property
+    def lists(self) -> Mapping[TopicPartition, tuple[int, ...]]:
+        """The same, by partition."""
+        names, columns = self.topics, (self.topic.tolist(), self.number.tolist(), lists_of(self.replicas))
+        return {TopicPartition(names[topic], number): ids for topic, number, ids in zip(*columns, strict=True)}
 
 
 def shares(observed: Cluster, target: Target, deleted: Collection[str] = ()) -> tuple[Shares, Shares]:
@@ -22,12 +44,11 @@ def shares(observed: Cluster, target: Target, deleted: Collection[str] = ()) -> 
     Bytes are None for all brokers as soon as one size is unknown.
     """
     table = table_of(observed)
-    keys, rows = [*target], table.rows_of(target)
+    rows = table.rows_at(target.topics, target.topic, target.number)
     there, new = np.flatnonzero(rows >= 0), np.flatnonzero(rows < 0)
     is_deleted = np.array([name in deleted for name in table.topics], dtype=np.bool_)[table.topic]
     gone = np.concatenate([rows[there], np.flatnonzero(is_deleted)])
-    reached = padded([target[keys[place]] for place in there.tolist()])
-    beside = padded([target[keys[place]] for place in new.tolist()])
+    reached, beside = target.replicas[there], target.replicas[new]
     before = _held(table.target, table.sizes_on(np.arange(len(table.number)), table.target))
     after = [*map(Counter, before)]
     for held, leaving in zip(after, _held(table.target[gone], table.sizes_on(gone, table.target[gone])), strict=True):
@@ -88,4 +109,4 @@ def with_rates(
         }
 
     present = {key: partition.target_replicas for key, partition in observed.partitions() if key in load_of}
-    return added(before, present.items()), added(after, {**present, **target}.items())
+    return added(before, present.items()), added(after, {**present, **target.lists}.items())

@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints, place_among_equals
-from reconciler.planner.costs import Cost, is_at, no_cost
+from reconciler.model.columns import Bools, Ints, is_at, place_among_equals
+from reconciler.planner.costs import Cost, no_cost
 from reconciler.planner.face import Solved, solved
 from reconciler.planner.flow import FlowInfeasibleError
 from reconciler.planner.goal import Goal

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints, alike, place_among_equals
+from reconciler.model.columns import Bools, Ints, alike, is_at, place_among_equals
 from reconciler.planner.cheapest_sets import bounds_of
-from reconciler.planner.costs import Cost, is_at, no_cost
+from reconciler.planner.costs import Cost, no_cost
 from reconciler.planner.goal import Goal
 from reconciler.planner.row_flow import dealt, flow_over
 from reconciler.planner.rows import Choices, Demand, Placed, Rows, free_choices, one_a_class

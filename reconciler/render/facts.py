@@ -42,8 +42,7 @@ def reason(plan: Plan, move: Move | DirMove) -> str:
 
 def is_size_known(plan: Plan) -> bool:
     """Whether the size of everything that the plan copies is known."""
-    stages = (stage for stage in plan.stages if isinstance(stage, ReassignStage))
-    return all(move.is_size_known for stage in stages for move in stage.moves)
+    return plan.summary.is_size_known
 
 
 def least_movement(plan: Plan) -> str:

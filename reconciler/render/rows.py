@@ -1,9 +1,8 @@
 """Folds a plan into the lines a reviewer reads: one a change, with its reason, place, replicas and bytes."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from reconciler.model.change import (
     AlterConfigs,
@@ -17,14 +16,18 @@ from reconciler.model.change import (
     class_of,
 )
 from reconciler.model.effect import EffectClass
-from reconciler.model.move import DirMove, Move, Reason
+from reconciler.model.move import DirMove, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Location
-from reconciler.model.stage import LogDirsStage, ReassignStage
+from reconciler.model.stage import LogDirsStage
 from reconciler.model.words import counted, labelled, size
 from reconciler.render.effects import takes, takes_of_key
 from reconciler.render.escape import config_value, visible
 from reconciler.render.labels import DESTROYS, IRREVERSIBLE, LEADERS_ONLY, MOVES_DATA
+
+if TYPE_CHECKING:
+    from reconciler.model.move_groups import MoveGroup
+    from reconciler.model.move_table import Why
 
 _GRAVITY = {DESTROYS: 0, IRREVERSIBLE: 1}
 _LEAVING = frozenset({Reason.DRAINING, Reason.DEAD_BROKER})
@@ -51,32 +54,16 @@ class Row:
     is_size_known: bool = True
 
 
-class _Path(NamedTuple):
-    """A partition's whole way through the plan: several moves where the stages chain them."""
-
-    topic: str
-    start: tuple[int, ...]
-    end: tuple[int, ...]
-    copies: int
-    bytes: int
-    is_size_known: bool
-
-    def then(self, other: "_Path") -> "_Path":
-        """Return the way of one move after another."""
-        is_known = self.is_size_known and other.is_size_known
-        return _Path(self.topic, self.start, other.end, self.copies + other.copies, self.bytes + other.bytes, is_known)
-
-
 def plan_rows(plan: Plan, *, arrow: str = "->") -> tuple[Row, ...]:
     """Return the plan's changes: topics first, then moves by reason, topic and place, then elections."""
-    moves = [move for stage in plan.stages if isinstance(stage, ReassignStage) for move in stage.moves]
-    groups: dict[tuple[int, str, Location], list[Move]] = {}
-    for move in moves:
-        groups.setdefault(_group(move), []).append(move)
+    from reconciler.model.move_groups import grouped  # loads numpy, which differences have no use for
+    from reconciler.model.move_table import table_of_moves
+
+    groups = grouped(table_of_moves(plan.stages), _group)
     rows = [topic_row(change, arrow=arrow) for change in plan.topic_changes]
     emptied = _emptied(plan)
     is_rollback = plan.source.rolls_back is not None
-    rows += [_move_row(groups[key], emptied, arrow, is_rollback=is_rollback) for key in sorted(groups)]
+    rows += [_move_row(group, emptied, arrow, is_rollback=is_rollback) for group in groups.values()]
     rows += _dir_rows(plan)
     elections = plan.summary.elections
     if elections:
@@ -171,23 +158,21 @@ def _field_row(difference: Difference, arrow: str, costs: Mapping[tuple[str, str
     return Row(sign, topic, f"{visible(field)} {old} {arrow} {new}", effect, kind, at=difference.at)
 
 
-def _group(move: Move) -> tuple[int, str, Location]:
+def _group(why: "Why", topic: str) -> tuple[int, str, Location]:
     """Return what moves are told together by; that a broker died is no line's doing."""
-    topic = "" if move.reason in _CLUSTER_WIDE else move.topic_partition.topic
-    at = None if move.reason is Reason.DEAD_BROKER else move.at
-    return _ORDER[move.reason], topic, at or Location("", 0)
+    subject = "" if why.reason in _CLUSTER_WIDE else topic
+    at = None if why.reason is Reason.DEAD_BROKER else why.at
+    return _ORDER[why.reason], subject, at or Location("", 0)
 
 
-def _move_row(moves: Sequence[Move], emptied: frozenset[int], arrow: str, *, is_rollback: bool) -> Row:
-    paths = _paths(moves)
-    first = moves[0]
-    subject = "" if first.reason in _CLUSTER_WIDE else first.topic_partition.topic
-    what = _why(first.reason, paths, emptied, arrow)
+def _move_row(group: "MoveGroup", emptied: frozenset[int], arrow: str, *, is_rollback: bool) -> Row:
+    reason, at = group.why
+    subject = "" if reason in _CLUSTER_WIDE else group.topic
+    what = _why(reason, group, emptied, arrow)
     if is_rollback:
-        what = f"back: {counted(len(paths), 'partition')} to where the plan found them"
-    at = None if first.reason is Reason.DEAD_BROKER else first.at
-    is_known = all(path.is_size_known for path in paths)
-    return Row("~", subject, what, _effect(paths), _kind(paths), sum(path.bytes for path in paths), at, is_known)
+        what = f"back: {counted(group.partitions, 'partition')} to where the plan found them"
+    place = None if reason is Reason.DEAD_BROKER else at
+    return Row("~", subject, what, _effect(group), _kind(group), group.bytes, place, group.is_size_known)
 
 
 def _dir_rows(plan: Plan) -> Iterator[Row]:
@@ -217,21 +202,12 @@ def _dir_row(subject: str, what: str, moves: Sequence[DirMove]) -> Row:
     return Row("~", subject, what, f"{data}, {where}", MOVES_DATA, copied, moves[0].at, is_known)
 
 
-def _paths(moves: Iterable[Move]) -> tuple[_Path, ...]:
-    paths: dict[tuple[str, int], _Path] = {}
-    for move in moves:
-        key, is_known = move.topic_partition, move.is_size_known
-        path = _Path(key.topic, move.from_replicas, move.to_replicas, len(move.added), move.bytes, is_known)
-        paths[key] = paths[key].then(path) if key in paths else path
-    return tuple(paths.values())
-
-
-def _why(reason: Reason, paths: Sequence[_Path], emptied: frozenset[int], arrow: str) -> str:
-    partitions = counted(len(paths), "partition")
-    brokers = _left_brokers(paths, emptied) if reason in _LEAVING else ""
-    leaving = f"{partitions} {'leaves' if len(paths) == 1 else 'leave'} {brokers}"
-    of_topics = f"{partitions} of {counted(len({path.topic for path in paths}), 'topic')}"
-    before, after = _lengths(path.start for path in paths), _lengths(path.end for path in paths)
+def _why(reason: Reason, group: "MoveGroup", emptied: frozenset[int], arrow: str) -> str:
+    partitions = counted(group.partitions, "partition")
+    brokers = _left_brokers(group, emptied) if reason in _LEAVING else ""
+    leaving = f"{partitions} {'leaves' if group.partitions == 1 else 'leave'} {brokers}"
+    of_topics = f"{partitions} of {counted(group.topics, 'topic')}"
+    before, after = ("/".join(map(str, sorted({*lengths}))) for lengths in zip(*group.factors, strict=True))
     phrases = {
         Reason.ASSIGNMENT: f"assignment: {partitions} not as written",
         Reason.DRAINING: f"draining: {leaving}",
@@ -244,36 +220,35 @@ def _why(reason: Reason, paths: Sequence[_Path], emptied: frozenset[int], arrow:
         Reason.NEW_PARTITION: f"new: {partitions}",
         Reason.LOG_DIRS: f"log dirs: {partitions}",
     }
-    factors = "" if reason is Reason.REPLICATION_FACTOR else _factors(paths, arrow)
+    factors = "" if reason is Reason.REPLICATION_FACTOR else _factors(group, arrow)
     return f"{phrases[reason]}{factors}"
 
 
-def _factors(paths: Sequence[_Path], arrow: str) -> str:
+def _factors(group: "MoveGroup", arrow: str) -> str:
     """Return which replication factors change on the way, though it is not what the moves are told by."""
-    changing = Counter((len(path.start), len(path.end)) for path in paths if len(path.start) != len(path.end))
     told = [
         f"replicationFactor {old} {arrow} {new} ({counted(count, 'partition')})"
-        for (old, new), count in sorted(changing.items())
+        for (old, new), count in sorted(group.factors.items())
+        if old != new
     ]
     return "".join(f"; {each}" for each in told)
 
 
-def _effect(paths: Sequence[_Path]) -> str:
-    copies = sum(path.copies for path in paths)
-    growth = sum(len(path.end) - len(path.start) for path in paths)
+def _effect(group: "MoveGroup") -> str:
+    copies, growth = group.copies, group.growth
     if not copies:
         return f"{counted(-growth, 'replica')} to drop, no data" if growth < 0 else "order only, no data"
     verb = {copies: "add", 0: "move"}.get(growth, "copy")
-    data = size(sum(path.bytes for path in paths))
-    if not all(path.is_size_known for path in paths):
+    data = size(group.bytes)
+    if not group.is_size_known:
         data = f"at least {data}, some sizes unknown"
     return f"{counted(copies, 'replica')} to {verb}, {data}"
 
 
-def _kind(paths: Sequence[_Path]) -> str:
-    if any(path.copies for path in paths):
+def _kind(group: "MoveGroup") -> str:
+    if group.copies:
         return MOVES_DATA
-    return LEADERS_ONLY if all(len(path.start) == len(path.end) for path in paths) else "drops replicas"
+    return LEADERS_ONLY if all(old == new for old, new in group.factors) else "drops replicas"
 
 
 def _emptied(plan: Plan) -> frozenset[int]:
@@ -283,18 +258,11 @@ def _emptied(plan: Plan) -> frozenset[int]:
     return frozenset(broker_id for broker_id in held if broker_id in after and not after[broker_id].replicas)
 
 
-def _left_brokers(paths: Sequence[_Path], emptied: frozenset[int]) -> str:
+def _left_brokers(group: "MoveGroup", emptied: frozenset[int]) -> str:
     """Return the brokers that these moves leave: those that end empty, else those that every move leaves."""
-    left = [frozenset(path.start) - frozenset(path.end) for path in paths]
-    ids = sorted((emptied & frozenset[int]().union(*left)) or frozenset.intersection(*left))
-    if not ids:
-        return "their brokers"
-    return labelled("broker", ids)
-
-
-def _lengths(lists: Iterable[tuple[int, ...]]) -> str:
-    lengths = sorted({len(replicas) for replicas in lists})
-    return "/".join(map(str, lengths))
+    by_any, by_all = group.left
+    ids = sorted((emptied & by_any) or by_all)
+    return labelled("broker", ids) if ids else "their brokers"
 
 
 def _settings(items: Iterable[tuple[str, str]]) -> str:

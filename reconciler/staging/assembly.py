@@ -16,13 +16,15 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.config_rule import version_of
 from reconciler.model.desired import BrokerState, Desired
-from reconciler.model.move import DirMove, Move
-from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Rollback, Source
+from reconciler.model.move import DirMove
+from reconciler.model.move_table import Moves
+from reconciler.model.plan import BrokerShare, Plan, Proof, Rollback, Source
 from reconciler.model.problem import Problem
-from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, elections_of, moves_of
+from reconciler.model.restores import Restores
+from reconciler.model.stage import LogDirsStage, Stage, elections_of
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.staging.estimate import busiest_broker_seconds, served_moves
+from reconciler.staging.estimate import Served, busiest_broker_seconds, served_moves
 from reconciler.staging.stages import Staging
 
 Key = TypeVar("Key", str, int)
@@ -44,9 +46,9 @@ def assemble(
     least_dir_bytes: int | None = None,
 ) -> Plan:
     """Return the plan without its id; `warnings` and `violations` are others', placed before the stages' own."""
-    served, touched = tuple(served_moves(staging.stages, observed)), tuple(_touched(staging.stages))
+    served, elected = served_moves(staging.stages, observed), tuple(_elected(staging.stages))
     inside = [move for stage in staging.stages if isinstance(stage, LogDirsStage) for move in stage.moves]
-    topics = frozenset(topic_partition.topic for topic_partition in touched)
+    topics = served.moves.topics_moved | {topic_partition.topic for topic_partition in elected}
     changed = topics | {move.topic_partition.topic for move in inside}
     return Plan(
         cluster_name=desired.cluster.name,
@@ -55,7 +57,7 @@ def assemble(
         brokers_alive=_brokers_needed(served, inside),
         topic_changes=staging.topic_changes,
         stages=staging.stages,
-        rollback=_rollback(touched, topics, observed, _leases(staging.stages)),
+        rollback=_rollback(served.moves, elected, topics, observed, _leases(staging.stages)),
         proof=proof,
         balance_before=balance_before,
         balance_after=balance_after,
@@ -71,17 +73,17 @@ def assemble(
         least_seconds=busiest_broker_seconds(served, desired.cluster.moves),
         least_dir_bytes=least_dir_bytes if any(isinstance(one, LogDirsStage) for one in staging.stages) else None,
         topic_ids=_topic_ids(staging.topic_changes, changed, observed),
-        cordoned=_cordoned(staging.stages, observed, desired),
+        cordoned=_cordoned(served.moves, observed, desired),
     )
 
 
-def _cordoned(stages: Sequence[Stage], observed: Cluster, desired: Desired) -> tuple[int, ...]:
+def _cordoned(moves: Moves, observed: Cluster, desired: Desired) -> tuple[int, ...]:
     """Return the living brokers that are declared draining, lose replicas, and know what a cordon is."""
     draining = {id_ for id_, broker in desired.cluster.brokers.items() if broker.state is BrokerState.DRAINING}
     if not draining or not desired.cluster.moves.is_draining_cordoned:
         return ()
     # A cordon (KIP-1066) keeps new replicas off a broker while its own leave.
-    emptied = {broker for move in moves_of(stages) for broker in move.from_replicas if broker not in move.to_replicas}
+    emptied = frozenset(np.unique(moves.before[moves.is_removed]).tolist())
     return tuple(
         broker
         for broker in sorted(emptied & draining)
@@ -95,11 +97,11 @@ def _knows_cordons(broker: Broker, observed: Cluster) -> bool:
     return (version_of(observed.kafka_version) or (0, 0)) >= CORDONS_SINCE
 
 
-def _brokers_needed(served: Iterable[tuple[Move, int | None]], inside: Iterable[DirMove]) -> tuple[int, ...]:
+def _brokers_needed(served: Served, inside: Iterable[DirMove]) -> tuple[int, ...]:
     """Return the brokers without which a copy could not end: all that a copying move ends on, and its source."""
-    copying = [(move.to_replicas, source) for move, source in served if move.added]
-    needed = {move.broker for move in inside} | {broker_id for replicas, _ in copying for broker_id in replicas}
-    return tuple(sorted(needed | {source for _, source in copying if source is not None}))
+    is_copying = served.moves.copies > 0
+    needed = np.unique(np.append(served.moves.after[is_copying], served.source[is_copying]))
+    return tuple(sorted({move.broker for move in inside}.union(needed[needed >= 0].tolist())))
 
 
 def _topic_ids(changes: Iterable[TopicChange], moved: frozenset[str], observed: Cluster) -> Mapping[str, str]:
@@ -110,17 +112,16 @@ def _topic_ids(changes: Iterable[TopicChange], moved: frozenset[str], observed: 
 
 
 def _rollback(
-    touched: Sequence[TopicPartition], topics: frozenset[str], observed: Cluster, leases: Sequence[str]
+    moves: Moves, elected: Sequence[TopicPartition], topics: frozenset[str], observed: Cluster, leases: Sequence[str]
 ) -> Rollback:
     table = table_of(observed)
-    rows = np.unique(table.rows_of(touched))
+    rows = np.unique(np.append(table.rows_at(moves.topics, moves.topic, moves.number), table.rows_of(elected)))
     rows = rows[rows >= 0]
     by_name = np.argsort(np.argsort(table.topics))[table.topic[rows]]
     rows = rows[np.lexsort((table.number[rows], by_name))]
     found = {name: observed.topics[name].configs for name in topics if name in observed.topics}
-    targets = zip(table.targets(rows), table.leaders(rows), strict=True)
     return Rollback(
-        assignments=tuple([Restore(key, replicas, leader) for (key, replicas), leader in targets]),
+        assignments=Restores(table, rows),
         topic_throttles=_only_set(found, TOPIC_THROTTLES),
         broker_throttles=_only_set({id_: broker.configs for id_, broker in observed.brokers.items()}, leases),
     )
@@ -132,11 +133,8 @@ def _leases(stages: Sequence[Stage]) -> tuple[str, ...]:
     return tuple(key for key in BROKER_LEASES if has_dirs or key != ALTER_LOG_DIRS_RATE)
 
 
-def _touched(stages: Sequence[Stage]) -> Iterator[TopicPartition]:
-    for stage in stages:
-        if isinstance(stage, ReassignStage):
-            yield from (move.topic_partition for move in stage.moves)
-        yield from (election.topic_partition for election in elections_of(stage))
+def _elected(stages: Sequence[Stage]) -> Iterator[TopicPartition]:
+    return (election.topic_partition for stage in stages for election in elections_of(stage))
 
 
 def _only_set(configs: Mapping[Key, Mapping[str, str]], names: Sequence[str]) -> Mapping[Key, Mapping[str, str]]:

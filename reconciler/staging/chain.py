@@ -8,20 +8,54 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+import numpy as np
+
 from reconciler.diff.rules import TopicRules
+from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.model.desired import Spread
 from reconciler.model.move import Move
-from reconciler.staging.step import URGENCY_OF, Situation, Standing, Step, Urgency
+from reconciler.model.move_table import Moves
+from reconciler.staging.step import URGENCY_OF, Situation, Standing, Step, Steps, Urgency
 
 # A repair's urgency is its number of in-sync replicas; so many keep it below Urgency.REPAIRED.
 MOST_IN_SYNC = 899
 _NOBODY: frozenset[int] = frozenset()
 
 
-def chains(moves: Sequence[Move], situation: Situation) -> list[tuple[Step, ...]]:
-    """Return the steps of each move."""
-    standings = situation.standings([move.topic_partition for move in moves])
-    return [_steps(move, situation, standing) for move, standing in zip(moves, standings, strict=True)]
+def chains(moves: Moves, situation: Situation) -> Steps:
+    """Return the steps of all moves, chain behind chain."""
+    leader = situation.leaders(moves)
+    is_plain = _is_plain(moves, situation, leader)
+    whole, others = np.flatnonzero(is_plain), np.flatnonzero(~is_plain)
+    unlike = moves.part(others)
+    standings = situation.standings(unlike, leader[others])
+    walked = [_walked(_Walk.of(move, situation, standing)) for move, standing in zip(unlike, standings, strict=True)]
+    found = _plain_steps(moves.part(whole), situation, leader[whole]).and_then(Steps.of(walked))
+    if not walked:
+        return found
+    of_move = np.append(whole, np.repeat(others, [*map(len, walked)]))
+    return found.part(np.argsort(of_move, kind="stable"))
+
+
+def _is_plain(moves: Moves, situation: Situation, leader: Ints) -> Bools:
+    """Return which moves are one step: nobody is dead, and who leads goes on leading, as mostly."""
+    is_led = (leader == moves.after[:, 0]) & (leader >= 0) & ~np.isin(leader, [*situation.unfit_leaders])
+    is_alive = np.all((moves.before < 0) | np.isin(moves.before, [*situation.alive]), axis=1)
+    found: Bools = is_led & is_alive & (moves.copies <= situation.per_partition)
+    return found
+
+
+def _plain_steps(moves: Moves, situation: Situation, leader: Ints) -> Steps:
+    is_leaving = (moves.is_removed & np.isin(moves.before, [*situation.leaving])).any(axis=1)
+    urgency = np.array([URGENCY_OF[why.reason] for why in moves.whys], dtype=np.int64)[moves.why]
+    return Steps(
+        moves,
+        source=leader,
+        urgency=np.where(is_leaving, Urgency.DRAINING, urgency),
+        elected=np.full(len(moves), NONE, dtype=np.int64),
+        is_handover=np.zeros(len(moves), dtype=np.bool_),
+        depth=np.zeros(len(moves), dtype=np.int64),
+    )
 
 
 def steps_of(move: Move, situation: Situation) -> tuple[Step, ...]:
@@ -36,23 +70,7 @@ def steps_of(move: Move, situation: Situation) -> tuple[Step, ...]:
     must not lead hands over, before its data goes, to an in-sync replica elsewhere, if there is one. The only step that
     keeps a dead replica is such a handover by order alone, where racks forbid the replica to go first.
     """
-    return chains([move], situation)[0]
-
-
-def _steps(move: Move, situation: Situation, standing: Standing) -> tuple[Step, ...]:
-    return _plain_step(move, situation, standing.leader) or _walked(_Walk.of(move, situation, standing))
-
-
-def _plain_step(move: Move, situation: Situation, leader: int | None) -> tuple[Step, ...]:
-    """Return the one step of a move in which nobody is dead and who leads goes on leading, as most do; else nothing."""
-    added, target = move.added, move.to_replicas
-    is_led = leader == target[0] and leader not in situation.unfit_leaders
-    if not is_led or len(added) > situation.per_partition or not situation.alive.issuperset(move.from_replicas):
-        return ()
-    removed = move.removed
-    is_leaving = not situation.leaving.isdisjoint(removed)
-    urgency = Urgency.DRAINING if is_leaving else URGENCY_OF[move.reason]
-    return (Step(move, added, removed, _size(move, added), leader, urgency, move.bytes),)
+    return tuple(chains(Moves.of([move]), situation))
 
 
 def _size(move: Move, added: Sequence[int]) -> int:
@@ -63,14 +81,14 @@ def _size(move: Move, added: Sequence[int]) -> int:
 def _walked(walk: "_Walk") -> tuple[Step, ...]:
     move, situation = walk.move, walk.situation
     if walk.heir is None and len(walk.added) <= situation.per_partition:
-        return (_step(walk, move.from_replicas, move.to_replicas, walk.leader, move.bytes),)
+        return (_step(walk, move.from_replicas, move.to_replicas, walk.leader),)
     steps: list[Step] = []
-    current, leader, rest = move.from_replicas, walk.leader, move.bytes
+    current, leader = move.from_replicas, walk.leader
     for target in _targets(walk):
-        step = _step(walk, current, target, leader, rest)
+        step = _step(walk, current, target, leader)
         steps.append(step)
         leader = step.elected if step.elected is not None else _leader_after(leader, target)
-        current, rest = target, rest - step.move.bytes
+        current = target
     return tuple(steps)
 
 
@@ -256,7 +274,7 @@ def _leader_after(leader: int | None, target: Sequence[int]) -> int:
     return leader if leader is not None and leader in target else target[0]
 
 
-def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader: int | None, rest: int) -> Step:
+def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader: int | None) -> Step:
     whole = walk.move
     is_whole = current == whole.from_replicas and target == whole.to_replicas
     added = whole.added if is_whole else tuple([replica for replica in target if replica not in current])
@@ -277,7 +295,6 @@ def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader
         # New replicas fetch from the leader alone; reading from followers (KIP-392) is for consumers.
         source=leader,
         urgency=_urgency(walk, removed, is_handover=is_handover),
-        rest=rest,
         elected=elected if elected in walk.situation.alive else None,
         is_handover=is_handover,
     )

@@ -16,15 +16,14 @@ Steps are looked at in batches, against the stages as they are before the batch.
 meet at one broker in one stage; the others are looked at again. All numbers are whole.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from itertools import chain
-from typing import Protocol
 
 import numpy as np
 
 from reconciler.model.columns import Bools, Ints, place_among_equals
+from reconciler.model.move_table import Moves
 
 # The level is a little below what the busiest broker needs, in percent: at it, that broker's last steps find no gap.
 # Measured on 20,000 partitions whose replication factor grows: 1.001 times the bound, 1.007 at 100 percent.
@@ -42,22 +41,6 @@ FEW = 8
 MOST_LOOKED_AT = 400
 
 
-class Asking(Protocol):
-    """What a step, or a move, asks of brokers: bytes of one copy, from its source to each that is added."""
-
-    @property
-    def added(self) -> tuple[int, ...]:
-        """The brokers that receive a copy."""
-
-    @property
-    def source(self) -> int | None:
-        """The leader that serves it."""
-
-    @property
-    def load(self) -> int:
-        """The bytes of one copy."""
-
-
 @dataclass(frozen=True, slots=True)
 class Loads:
     """What steps ask of brokers, one row of numbers a step, filled up with what asks nothing of nobody.
@@ -71,19 +54,14 @@ class Loads:
     unit: int = 1
 
     @classmethod
-    def of(cls, steps: Sequence[Asking]) -> "Loads":
-        """Return what these steps ask."""
-        added = [step.added for step in steps]
-        count = np.array([*map(len, added)], dtype=np.int64)
-        into = np.array([*chain.from_iterable(added)], dtype=np.int64)
-        # Broker ids are never negative.
-        source = np.array([-1 if step.source is None else step.source for step in steps], dtype=np.int64)
+    def of(cls, moves: Moves, source: Ints) -> "Loads":
+        """Return what these moves ask, each served by the leader beside it; NONE: by nobody."""
+        count, into, size = moves.copies, moves.after[moves.is_added], moves.bytes_a_copy
         brokers = np.unique(np.concatenate([into, source[source >= 0]]))
-        size = [step.load for step in steps]
-        unit = -(-sum(size) * int(count.max(initial=0)) // (1 << 60)) or 1
-        sizes = np.array(size if unit == 1 else [-(-one // unit) for one in size], dtype=np.int64)
+        unit = -(-sum(size.tolist()) * int(count.max(initial=0)) // (1 << 60)) or 1
+        sizes = (-(-size // unit)).astype(np.int64)
         is_copy = np.arange(int(count.max(initial=0))) < count[:, None]
-        rows = np.zeros((len(steps), is_copy.shape[1] + 1), dtype=np.int64)
+        rows = np.zeros((len(moves), is_copy.shape[1] + 1), dtype=np.int64)
         rows[:, :-1][is_copy] = 2 * np.searchsorted(brokers, into) + 2
         # The leader sends every new replica a copy of its own.
         rows[:, -1] = np.where((count > 0) & (source >= 0), 2 * np.searchsorted(brokers, source) + 3, 0)

@@ -9,12 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 
+import numpy as np
+
 from reconciler.model.cluster import Cluster
+from reconciler.model.columns import NONE, sums
 from reconciler.model.disk_space import bytes_held
 from reconciler.model.move import DirMove, Reason
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.log_dirs import broker_dirs
-from reconciler.staging.step import Step
+from reconciler.staging.step import Step, Steps
 
 WHOLE = Fraction(1)
 # How often packing may be stuck before log dirs no longer count: each time costs a stage that does little else.
@@ -35,7 +39,7 @@ class DiskUse:
     def __init__(
         self,
         observed: Cluster,
-        steps: Sequence[Step],
+        steps: Steps,
         share: Fraction | None,
         created: Iterable[Created] = (),
         inside: Sequence[DirMove] = (),
@@ -47,14 +51,13 @@ class DiskUse:
         """
         self._observed = observed
         self.dirs = broker_dirs(observed, share or WHOLE)
-        arriving: Counter[int] = Counter()
+        arriving = _arriving(steps)
         self._asked: defaultdict[int, Counter[str]] = defaultdict(Counter)
-        for step in steps:
+        for step in steps if self.dirs else ():
             for broker_id in step.added:
                 path = self._asked_dir(step, broker_id)
-                if path is None:
-                    arriving[broker_id] += step.load
-                else:
+                if path is not None:
+                    arriving[broker_id] -= step.load
                     self._asked[broker_id][path] += step.load
         self.held = bytes_held(observed)
         # A broker whose bytes are not known is not watched: any figure would be a guess.
@@ -157,6 +160,25 @@ class DiskUse:
             for broker_id in sorted(removed.keys() | {one for step in steps for one in step.added if one in self.dirs}):
                 self.dirs[broker_id].end(removed[broker_id])
 
+    def take_and_free(self, steps: Steps) -> None:
+        """Take in what all steps of a stage copy, and then free what they removed: of disks that nothing limits."""
+        for broker_id, size in _arriving(steps).items():
+            if broker_id in self.held:
+                self.held[broker_id] += size
+                self.peak[broker_id] = max(self.peak[broker_id], self.held[broker_id])
+                self.filled[broker_id] = max(self.filled.get(broker_id, 0), self.held[broker_id])
+        for broker_id, size in self._leaving(steps).items():
+            if broker_id in self.held:
+                self.held[broker_id] -= size
+
+    def _leaving(self, steps: Steps) -> dict[int, int]:
+        """Return the bytes that these steps remove, by broker; 0 of what is not known."""
+        table, moves = table_of(self._observed), steps.moves
+        rows = table.rows_at(moves.topics, moves.topic, moves.number)
+        known = np.flatnonzero(rows >= 0)
+        gone = np.where(moves.is_removed, moves.before, NONE)[known]
+        return sums(gone, table.sizes_on(rows[known], gone))
+
     def yield_to(self, step: Step, waiting: Iterable[Step]) -> None:
         """Let a step pass that nothing can make fit: its destinations may hold that much from now on.
 
@@ -230,7 +252,7 @@ class DiskUse:
         """Whether what comes to that broker could fill a disk too far."""
         return broker_id in self._ceiling or broker_id in self.dirs
 
-    def _watch_dirs(self, steps: Sequence[Step], arriving: Mapping[int, int], created: Iterable[Created]) -> None:
+    def _watch_dirs(self, steps: Steps, arriving: Mapping[int, int], created: Iterable[Created]) -> None:
         if not self.dirs:
             return
         for topic_partition, replicas in sorted(created):
@@ -272,7 +294,7 @@ class DiskUse:
         size = partition.size_on(broker_id)
         return size if size is not None else partition.bytes_to_copy or 0
 
-    def _ceilings(self, steps: Sequence[Step], arriving: Mapping[int, int]) -> dict[int, int]:
+    def _ceilings(self, steps: Steps, arriving: Mapping[int, int]) -> dict[int, int]:
         tight = {
             broker_id: allowed
             for broker_id, allowed in self.allowed.items()
@@ -283,12 +305,14 @@ class DiskUse:
         if not tight:
             return tight
         # Even the best order leaves a broker with what it ends with; a lower ceiling would only force steps through.
-        leaving: Counter[int] = Counter()
-        for step in steps:
-            for broker_id in step.removed:
-                if broker_id in tight:
-                    leaving[broker_id] += self._freed(step, broker_id)
+        leaving = self._leaving(steps)
         return {
-            broker_id: max(allowed, self.held[broker_id] + arriving[broker_id] - leaving[broker_id])
+            broker_id: max(allowed, self.held[broker_id] + arriving[broker_id] - leaving.get(broker_id, 0))
             for broker_id, allowed in tight.items()
         }
+
+
+def _arriving(steps: Steps) -> Counter[int]:
+    """Return the bytes that these steps copy, by broker."""
+    moves = steps.moves
+    return Counter(sums(np.where(moves.is_added, moves.after, NONE), moves.bytes_a_copy[:, None]))

@@ -4,19 +4,20 @@ A broker's throttle counts each direction by itself (KIP-73), so a stage takes a
 the bytes that it takes in, or gives out as leader.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from reconciler.model.admission import Copy, Window
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import Ints
+from reconciler.model.columns import NONE, Ints, is_at, places_in, sums
 from reconciler.model.desired import MovePolicy
 from reconciler.model.move import Move
+from reconciler.model.move_table import Moves, table_of_moves
 from reconciler.model.stage import ReassignStage, Stage, elections_of
 from reconciler.model.table_maker import table_of
-from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.dealing import Loads
 
 # Without a throttle nobody knows the rate: about what one gigabit of network carries.
@@ -191,29 +192,49 @@ class _Simulation:
         )
 
 
-def served_moves(stages: Sequence[Stage], observed: Cluster) -> Iterator[tuple[Move, int | None]]:
-    """Yield every move in order, with the leader that serves its copies; None where the partition has none."""
-    table, changed = table_of(observed), dict[TopicPartition, int]()
-    reassigned = (stage for stage in stages if isinstance(stage, ReassignStage))
-    rows = table.rows_of(move.topic_partition for stage in reassigned for move in stage.moves)
-    at_first = iter(table.leaders(rows))
+@dataclass(frozen=True, slots=True)
+class Served(Iterable[tuple[Move, int | None]]):
+    """Moves in order, with the leader that serves the copies of each; NONE where the partition has none."""
+
+    moves: Moves
+    source: Ints
+
+    def __iter__(self) -> Iterator[tuple[Move, int | None]]:
+        sources = (None if one < 0 else one for one in self.source.tolist())
+        return zip(self.moves, sources, strict=True)
+
+    def by_stage(self, stages: Sequence[Stage]) -> Iterator[tuple[ReassignStage, "Served"]]:
+        """Yield each stage of moves with its own."""
+        start = 0
+        for stage in stages:
+            if isinstance(stage, ReassignStage):
+                rows = np.arange(start, start + len(stage.moves))
+                start += len(rows)
+                yield stage, Served(self.moves.part(rows), self.source[rows])
+
+
+def served_moves(stages: Sequence[Stage], observed: Cluster) -> Served:
+    """Return every move between brokers, in order, with the leader that serves it."""
+    every, table = table_of_moves(stages), table_of(observed)
+    partitions, first, place = np.unique(every.partition, return_index=True, return_inverse=True)
+    leader = table.leaders(table.rows_at(every.topics, every.topic[first], every.number[first]))
+    source, start = np.full(len(every), NONE, dtype=np.int64), 0
     for stage in stages:
-        for move in stage.moves if isinstance(stage, ReassignStage) else ():
-            leader = changed.get(move.topic_partition, next(at_first))
-            yield move, leader
+        if isinstance(stage, ReassignStage):
+            rows = slice(start, start + len(stage.moves))
+            after, start = every.after[rows], rows.stop
+            source[rows] = now = leader[place[rows]]
             # A reassignment moves the leadership only if its leader is not in the target; then the first one leads.
-            if leader not in move.to_replicas:
-                changed[move.topic_partition] = move.to_replicas[0]
-        changed.update({election.topic_partition: election.leader for election in elections_of(stage)})
+            leader[place[rows]] = np.where(is_at(now[:, None], after)[:, 0], now, after[:, 0])
+        elected = elections_of(stage)
+        led = places_in(partitions, every.partitions_of([each.topic_partition for each in elected]))
+        leader[led[led >= 0]] = np.array([each.leader for each in elected], dtype=np.int64)[led >= 0]
+    return Served(every, source)
 
 
-def busiest_broker_seconds(served: Iterable[tuple[Move, int | None]], policy: MovePolicy) -> int:
-    """Return the busiest broker's bytes in, or out of the leaders that serve them, over the rate; as `served_moves`."""
-    into, out_of = Counter[int](), Counter[int]()
-    for move, source in served:
-        added = move.added
-        for broker_id in added:
-            into[broker_id] += move.bytes // len(added)
-        if source is not None and added:
-            out_of[source] += move.bytes
+def busiest_broker_seconds(served: Served, policy: MovePolicy) -> int:
+    """Return the busiest broker's bytes in, or out of the leaders that serve them, over the rate."""
+    moves = served.moves
+    into = sums(np.where(moves.is_added, moves.after, NONE), moves.bytes_a_copy[:, None])
+    out_of = sums(np.where(moves.copies > 0, served.source, NONE), moves.bytes)
     return seconds(max([*into.values(), *out_of.values()], default=0), policy.throttle_bytes_per_second)

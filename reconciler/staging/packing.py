@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.model.columns import Ints, counted
+from reconciler.model.columns import Ints
 from reconciler.model.desired import MovePolicy
 from reconciler.staging.dealing import Dealing, Loads
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.safe_order import loads_in_order, safe_order
-from reconciler.staging.step import Step, Urgency
+from reconciler.staging.step import Steps, Urgency
 
 Rank = int
 
@@ -29,18 +29,18 @@ Rank = int
 class Packed:
     """The steps of each stage, in the order in which a run admits them, what they ask, and the disks after the run."""
 
-    stages: tuple[tuple[Step, ...], ...]
+    stages: tuple[Steps, ...]
     loads: tuple[Loads, ...]
     disk: DiskUse
 
 
-def pack(chains: Sequence[Sequence[Step]], policy: MovePolicy, disk: DiskUse) -> Packed:
+def pack(steps: Steps, policy: MovePolicy, disk: DiskUse) -> Packed:
     """Return the stages: each respects `perStage` and, where it can be, the disks, with nothing freed inside it.
 
     The chains' steps keep their order, in different stages. The more urgent steps go first. Leaders that must leave
     their brokers do so in stages of their own, unless there is something to repair.
     """
-    run = _Run.of(chains)
+    run = _Run.of(steps)
     after = disk.copy()
     stages: list[Sequence[Rank]] = list(_settled(run, _spread(run, policy), policy, after))
     if after.excess and after.is_forced:
@@ -53,8 +53,8 @@ def pack(chains: Sequence[Sequence[Step]], policy: MovePolicy, disk: DiskUse) ->
                 stages, after = other, safe
     # By rank: the most urgent first, of these the largest, so that none ends alone.
     columns = [np.array(sorted(stage), dtype=np.int64) for stage in stages]
-    steps = tuple(tuple([run.steps[rank] for rank in column.tolist()]) for column in columns)
-    return Packed(steps, tuple(run.loads.part(column) for column in columns), after)
+    found = tuple(run.steps.part(column) for column in columns)
+    return Packed(found, tuple(run.loads.part(column) for column in columns), after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class _Run:
     of each in its chain, and `behind` it. `apart` holds the leaderships that leave in stages of their own.
     """
 
-    steps: tuple[Step, ...]
+    steps: Steps
     loads: Loads
     before: Ints
     following: Ints
@@ -76,38 +76,35 @@ class _Run:
     apart: frozenset[Rank]
 
     @classmethod
-    def of(cls, chains: Sequence[Sequence[Step]]) -> "_Run":
-        flat = [step for steps in chains for step in steps]
-        # Stable sorts: steps that are as urgent and as large stay in the order of their partitions and chains.
-        order = sorted(range(len(flat)), key=[step.load for step in flat].__getitem__, reverse=True)
-        order.sort(key=[step.urgency for step in flat].__getitem__)
-        steps = tuple([flat[place] for place in order])
-        depth = counted(np.array([*map(len, chains)], dtype=np.int64))
-        rank_of = np.empty_like(depth)
-        rank_of[order] = np.arange(len(flat))
-        before, following = np.full((2, len(flat)), -1, dtype=np.int64)
+    def of(cls, given: Steps) -> "_Run":
+        # A stable sort: steps that are as urgent and as large stay in the order of their partitions and chains.
+        order = np.lexsort((-given.moves.bytes_a_copy, given.urgency))
+        steps, depth = given.part(order), given.depth
+        rank_of = np.empty_like(order)
+        rank_of[order] = np.arange(len(order))
+        before, following = np.full((2, len(order)), -1, dtype=np.int64)
         inner = np.flatnonzero(depth)
         before[rank_of[inner]], following[rank_of[inner - 1]] = rank_of[inner - 1], rank_of[inner]
         # A leadership that leaves costs no copy, so it goes first; only what repairs goes before it.
-        has_repairs = any(step.urgency < Urgency.REPAIRED for step in steps[:1])
-        apart = frozenset([rank for rank, step in enumerate(steps) if step.is_handover and not has_repairs])
+        has_repairs = bool((steps.urgency[:1] < Urgency.REPAIRED).any())
+        apart = frozenset[Rank]() if has_repairs else frozenset(np.flatnonzero(steps.is_handover).tolist())
         deeper = [rank_of[depth == number] for number in range(1, int(depth.max(initial=0)) + 1)]
         wave = _waves(steps, apart, before, deeper)
-        ahead, behind = np.zeros((2, len(flat)), dtype=np.int64)
+        ahead, behind = np.zeros((2, len(order)), dtype=np.int64)
         for ranks in deeper:
             ahead[ranks] = np.where(wave[ranks] == wave[before[ranks]], ahead[before[ranks]] + 1, 0)
         for ranks in (ranks[ahead[ranks] > 0] for ranks in reversed(deeper)):
             behind[before[ranks]] = behind[ranks] + 1
-        return cls(steps, Loads.of(steps), before, following, wave, ahead, behind, apart)
+        return cls(steps, Loads.of(steps.moves, steps.source), before, following, wave, ahead, behind, apart)
 
     def is_alike(self, rank: Rank, others: Sequence[Rank]) -> bool:
         """Whether the step may share a stage with these, as far as leaderships that leave go."""
         return not others or (rank in self.apart) is (others[0] in self.apart)
 
 
-def _waves(steps: Sequence[Step], apart: Collection[Rank], before: Ints, deeper: Sequence[Ints]) -> Ints:
+def _waves(steps: Steps, apart: Collection[Rank], before: Ints, deeper: Sequence[Ints]) -> Ints:
     """Return the wave of each step; `deeper`: the second steps of all chains, the third ones and so on."""
-    wave = np.array([step.urgency for step in steps], dtype=np.int64)
+    wave = steps.urgency.copy()
     wave[[*apart]] = -1
     for ranks in deeper:
         # A step is never before the one that it follows, however urgent it is.
@@ -173,6 +170,11 @@ def _settled(
     A copy counts from its stage's begin, a replica that goes until its end: so whatever part of a stage is done or in
     flight, no disk holds more than was counted.
     """
+    if not disk.is_limited:
+        for stage in stages:
+            disk.take_and_free(run.steps.part(np.array(stage, dtype=np.int64)))
+            yield stage
+        return
     settling = _Settling(run, policy, disk)
     dealt, put_off = list(stages), list[Rank]()
     while dealt or put_off:
@@ -197,10 +199,6 @@ class _Settling:
 
     def fitting(self, due: Sequence[Rank], placed: list[Rank]) -> list[Rank]:
         """Return the placed ranks and those that fit beside them."""
-        if not self._disk.is_limited:
-            for rank in due:
-                self._disk.begin(self._run.steps[rank])
-            return list(due)
         for rank in due:
             step = self._run.steps[rank]
             is_room = (

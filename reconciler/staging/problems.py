@@ -1,7 +1,7 @@
 """Finds the limits that a plan's stages break, and what could not be counted."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from heapq import nlargest
 from itertools import chain
@@ -13,7 +13,8 @@ from reconciler.model.cluster import AUTO_REBALANCE, Broker, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, Limits, MovePolicy
 from reconciler.model.effect import EffectClass
 from reconciler.model.loads import Loads
-from reconciler.model.move import DirMove, Election, Move
+from reconciler.model.move import DirMove, Election
+from reconciler.model.move_table import Moves
 from reconciler.model.problem import (
     CHANGED_PARTITIONS,
     DELETED_BYTES,
@@ -29,7 +30,7 @@ from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, few, named_some, percent, rate, size
 from reconciler.staging.disk import DiskUse
-from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND, served_moves
+from reconciler.staging.estimate import ASSUMED_BYTES_PER_SECOND, Served, served_moves
 from reconciler.staging.step import Situation
 
 # So many names stand in a message; the whole list is in the plan's JSON.
@@ -38,7 +39,7 @@ PLAN_FEWER = ", or plan fewer topics at once with --only"
 
 
 def violations(
-    moves: Sequence[Move], desired: Desired, observed: Cluster, disk: DiskUse, destinations: Sequence[int]
+    moves: Moves, desired: Desired, observed: Cluster, disk: DiskUse, destinations: Sequence[int]
 ) -> Iterator[Problem]:
     """Yield each limit that the plan goes over: its value, the limit, and the line to edit."""
     limits = desired.cluster.limits
@@ -83,7 +84,7 @@ def _deleted_bytes(changes: Sequence[TopicChange], limits: Limits) -> Iterator[P
 
 
 def warnings(
-    moves: Sequence[Move],
+    moves: Moves,
     desired: Desired,
     situation: Situation,
     disk: DiskUse,
@@ -93,8 +94,11 @@ def warnings(
 ) -> Iterator[Problem]:
     """Yield what the plan could not count, or cannot promise."""
     observed, limits = situation.observed, desired.cluster.limits
-    copying = [move for move in moves if move.added]
-    yield from _no_throttle([*copying, *inside], desired)
+    copying = moves.part(np.flatnonzero(moves.copies > 0))
+    is_copying = bool((copying.bytes.astype(bool) | ~copying.is_size_known).any())
+    is_copying |= any(move.bytes or not move.is_size_known for move in inside)
+    if is_copying and desired.cluster.moves.throttle_bytes_per_second is None:
+        yield _no_throttle(sum(copying.bytes.tolist()) + sum(move.bytes for move in inside), desired.cluster)
     yield from _unknown_sizes(copying)
     yield from _unknown_disks([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits)
     yield from _doubtful_log_dirs(disk, limits)
@@ -120,7 +124,7 @@ def election_warnings(skipped: Sequence[Election], batches: int, observed: Clust
         yield warning("KR814", message)
 
 
-def _changed_partitions(moves: Sequence[Move], observed: Cluster, limits: Limits) -> Iterator[Problem]:
+def _changed_partitions(moves: Moves, observed: Cluster, limits: Limits) -> Iterator[Problem]:
     limit = limits.changed_partitions
     changed, total = len(moves), sum(len(topic.partitions) for topic in observed.topics.values())
     most = limit * total if isinstance(limit, Fraction) else limit
@@ -131,8 +135,8 @@ def _changed_partitions(moves: Sequence[Move], observed: Cluster, limits: Limits
         yield Problem(CHANGED_PARTITIONS, f"{told}: raise it{PLAN_FEWER}", at, Severity.VIOLATION)
 
 
-def _moved_bytes(moves: Sequence[Move], limits: Limits) -> Iterator[Problem]:
-    copied = sum(move.bytes for move in moves)
+def _moved_bytes(moves: Moves, limits: Limits) -> Iterator[Problem]:
+    copied = sum(moves.bytes.tolist())
     if limits.moved_bytes is not None and copied > limits.moved_bytes:
         most = size(limits.moved_bytes)
         message = (
@@ -204,19 +208,16 @@ def _unknown_disks(destinations: Sequence[int], observed: Cluster, limits: Limit
         yield warning("KR826", message, limits.at.get("diskUse"))
 
 
-def _no_throttle(copying: Sequence[Move | DirMove], desired: Desired) -> Iterator[Problem]:
-    is_copying = any(move.bytes or not move.is_size_known for move in copying)
-    if is_copying and desired.cluster.moves.throttle_bytes_per_second is None:
-        message = (
-            f"moves.throttle is not set: {size(sum(move.bytes for move in copying))} will be copied as fast as the"
-            f" brokers can, beside their clients' traffic (estimates assume {rate(ASSUMED_BYTES_PER_SECOND)});"
-            " set moves.throttle, 50MiB/s for example"
-        )
-        yield warning("KR811", message, desired.cluster.moves.at.get("throttle") or desired.cluster.at)
+def _no_throttle(copied: int, cluster: DesiredCluster) -> Problem:
+    message = (
+        f"moves.throttle is not set: {size(copied)} will be copied as fast as the brokers can, beside their clients'"
+        f" traffic (estimates assume {rate(ASSUMED_BYTES_PER_SECOND)}); set moves.throttle, 50MiB/s for example"
+    )
+    return warning("KR811", message, cluster.moves.at.get("throttle") or cluster.at)
 
 
-def _unknown_sizes(copying: Sequence[Move]) -> Iterator[Problem]:
-    unknown = [str(move.topic_partition) for move in copying if not move.is_size_known]
+def _unknown_sizes(copying: Moves) -> Iterator[Problem]:
+    unknown = [*map(str, copying.part(np.flatnonzero(~copying.is_size_known)).topic_partitions())]
     if unknown:
         message = (
             f"the size of {len(unknown)} of {len(copying)} partitions to copy is unknown ({named_some(unknown, MANY)}):"
@@ -225,11 +226,11 @@ def _unknown_sizes(copying: Sequence[Move]) -> Iterator[Problem]:
         yield warning("KR812", message)
 
 
-def _leaderless(copying: Sequence[Move], observed: Cluster) -> Iterator[Problem]:
+def _leaderless(copying: Moves, observed: Cluster) -> Iterator[Problem]:
     """Yield a warning for the copies that nobody can serve."""
     table = table_of(observed)
-    leaders = table.leaders(table.rows_of(move.topic_partition for move in copying))
-    without = [str(move.topic_partition) for move, leader in zip(copying, leaders, strict=True) if leader is None]
+    leaders = table.leaders(table.rows_at(copying.topics, copying.topic, copying.number))
+    without = [*map(str, copying.part(np.flatnonzero(leaders < 0)).topic_partitions())]
     if without:
         message = (
             f"{len(without)} partitions to copy have no leader ({named_some(without, MANY)}): their moves cannot end"
@@ -238,15 +239,15 @@ def _leaderless(copying: Sequence[Move], observed: Cluster) -> Iterator[Problem]
         yield warning("KR817", message)
 
 
-def _lagging_kept(moves: Sequence[Move], situation: Situation) -> Iterator[Problem]:
+def _lagging_kept(moves: Moves, situation: Situation) -> Iterator[Problem]:
     """Yield a warning for the moves that keep a replica out of sync where a living one in sync goes."""
     table = table_of(situation.observed)
     if not table.lagging.any():
         return None
-    rows = table.rows_of(move.topic_partition for move in moves)
+    rows = table.rows_at(moves.topics, moves.topic, moves.number)
     is_lagging = (rows >= 0) & np.any(table.lagging, axis=1)[rows]
     told = []
-    for move in (moves[place] for place in np.flatnonzero(is_lagging).tolist()):
+    for move in moves.part(np.flatnonzero(is_lagging)):
         partition = situation.partition(move.topic_partition)
         kept = [str(id_) for id_ in sorted(partition.lagging.intersection(move.to_replicas))]
         gone = [str(id_) for id_ in sorted(situation.alive.intersection(partition.isr).difference(move.to_replicas))]
@@ -278,12 +279,11 @@ def throttle_violations(
     A new replica is held back until it is in sync, and so is what is written meanwhile (Kafka's documentation,
     "Limiting bandwidth usage during data migration"). Only measured rates count.
     """
-    sources = {id(move): source for move, source in served_moves(stages, observed)}
     return tuple(
         problem
-        for stage in stages
-        if isinstance(stage, ReassignStage) and stage.throttle_bytes_per_second is not None
-        for problem in _of_stage(stage, stage.throttle_bytes_per_second, sources, policy, loads)
+        for stage, served in served_moves(stages, observed).by_stage(stages)
+        if stage.throttle_bytes_per_second is not None
+        for problem in _of_stage(stage.number, stage.throttle_bytes_per_second, served, policy, loads)
     )
 
 
@@ -302,14 +302,11 @@ def throttle_warnings(stages: Sequence[Stage], policy: MovePolicy, loads: Loads)
     return (warning(NOT_MEASURED, message, policy.at.get("throttle")),)
 
 
-def _of_stage(
-    stage: ReassignStage, throttle: int, sources: Mapping[int, int | None], policy: MovePolicy, loads: Loads
-) -> Iterator[Problem]:
+def _of_stage(number: int, throttle: int, served: Served, policy: MovePolicy, loads: Loads) -> Iterator[Problem]:
     incoming: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
-    for move in stage.moves:
+    for move, source in served:
         # Kafka throttles no replica that is in sync (KIP-73): only what new ones fetch passes the throttle.
         written = _bytes_in(loads, move.topic_partition) or 0
-        source = sources.get(id(move))
         for broker in move.added:
             incoming["take in", broker].append(written)
         if source is not None:
@@ -320,7 +317,7 @@ def _of_stage(
     if worst is not None and worst[1] >= throttle:
         (verb, broker), needed = worst
         message = (
-            f"stage {stage.number} would never end: beside the copy, broker {broker} has to {verb} {rate(needed)}"
+            f"stage {number} would never end: beside the copy, broker {broker} has to {verb} {rate(needed)}"
             f" ({needed} bytes a second) that producers write into the partitions on the move, and moves.throttle is"
             f" {rate(throttle)}: raise it, or let fewer replicas move at once (moves.perBroker)"
         )

@@ -11,12 +11,13 @@ from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster, Pa
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
 from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.move import DirMove, Move, Reason
+from reconciler.model.move_table import Moves
 from reconciler.model.plan import Plan, Proof
 from reconciler.model.problem import Problem, warning
 from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage, Stage, moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import MANY, named_some
-from reconciler.planner.shares import shares
+from reconciler.planner.shares import Target, shares
 from reconciler.staging.assembly import assemble
 from reconciler.staging.dir_stages import dir_moves_of, dirs_back, with_dirs_back
 from reconciler.staging.problems import PLAN_FEWER
@@ -55,7 +56,7 @@ def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
     inside, left_inside = dirs_back(undone, observed)
     staged = replace(staged, stages=with_dirs_back(undone, staged.stages, inside, desired.cluster.moves))
     left = (*topics.left, *back.left, *left_inside)
-    before, after = shares(observed, {move.topic_partition: move.to_replicas for move in back.moves})
+    before, after = shares(observed, Target.of(Moves.of(back.moves)))
     plan = assemble(
         staged,
         observed=observed,

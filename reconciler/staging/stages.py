@@ -1,16 +1,21 @@
 """Puts moves, topic changes and elections into the stages of a plan, in the order in which they are safe."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import starmap
+
+import numpy as np
 
 from reconciler.diff.rules import TopicRules
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange, class_of
 from reconciler.model.cluster import Cluster
+from reconciler.model.columns import lists_of
 from reconciler.model.desired import Desired, MovePolicy
 from reconciler.model.effect import EffectClass
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
 from reconciler.model.move import DirMove, Election, Move
+from reconciler.model.move_table import Moves
 from reconciler.model.plan import LogDirUse
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of, numbered
@@ -21,7 +26,7 @@ from reconciler.staging.disk import DiskUse
 from reconciler.staging.estimate import stage_seconds
 from reconciler.staging.packing import Packed, pack
 from reconciler.staging.problems import by_code, deletion_violations, election_warnings, violations, warnings
-from reconciler.staging.step import Step, situation
+from reconciler.staging.step import Steps, situation
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,7 @@ class TimedChanges:
 
 
 def stage_moves(
-    moves: Sequence[Move],
+    moves: Iterable[Move],
     topic_changes: Sequence[TopicChange],
     elections_now: Sequence[Election] = (),
     *,
@@ -75,12 +80,11 @@ def stage_moves(
     hard rules hold that held before it. `elections_now` are held before any data moves.
     """
     # Sorted, so that the same plan gives the same stages whatever order the planner found its moves in.
-    moving = (move for move in moves if move.from_replicas != move.to_replicas)
-    whole = sorted(moving, key=lambda move: move.topic_partition)
-    due, skipped = due_now(elections_now, {move.topic_partition: move for move in whole}, observed)
+    given = Moves.of(moves)
+    whole = given.part(given.in_order[given.is_change[given.in_order]])
+    due, skipped = due_now(elections_now, whole, observed)
     at = situation(observed, desired, rules, {election.topic_partition: election.leader for election in due})
-    chained = chains(whole, at)
-    steps = [step for chain in chained for step in chain]
+    steps = chains(whole, at)
     changes = timed(topic_changes, whole, observed)
     # New topics are there before anything moves: Kafka has put their logs somewhere by then, which its next choice
     # counts.
@@ -88,17 +92,17 @@ def stage_moves(
     disk = DiskUse(observed, steps, share, _created(changes))
     first = makes_room(dir_moves, steps, disk) if dir_moves else frozenset[int]()
     if first:
-        now = {move.topic_partition: move.from_replicas for move in whole}
+        now = dict(zip(whole.topic_partitions(), lists_of(whole.before), strict=True))
         early = [replace(one, replicas=now.get(one.topic_partition, one.replicas)) for one in dir_moves]
         early = [one for one in early if one.broker in first]
         disk = DiskUse(observed, steps, share, _created(changes), early)
-    packed = pack([chain for chain in chained if chain], policy, disk)
+    packed = pack(steps, policy, disk)
     disk = packed.disk
     inside = disk.first, disk.moved_inside([one for one in dir_moves if one.broker not in first])
     stages = numbered(_in_order(packed, due, changes, policy, inside))
     batch = desired.cluster.moves.election_batch
     batches = sum(-(-len(elections_of(stage)) // batch) for stage in stages)
-    destinations = sorted({*(id_ for step in steps for id_ in step.added), *(one.broker for one in dir_moves)})
+    destinations = sorted(steps.destinations.union(one.broker for one in dir_moves))
     return Staging(
         stages=stages,
         topic_changes=changes.in_order,
@@ -133,7 +137,7 @@ def _log_dirs(disk: DiskUse) -> Mapping[int, tuple[LogDirUse, ...]]:
     }
 
 
-def _predicted(disk: DiskUse, steps: Sequence[Step]) -> Mapping[TopicPartition, Mapping[int, str]]:
+def _predicted(disk: DiskUse, steps: Steps) -> Mapping[TopicPartition, Mapping[int, str]]:
     """Return the log dir of each replica that is copied, where it can be predicted."""
     found: dict[TopicPartition, dict[int, str]] = {}
     for step in steps if disk.dirs else ():
@@ -159,7 +163,7 @@ def _in_order(
     before, after, last = (tuple(range(sum(counts[:part]), sum(counts[: part + 1]))) for part in range(3))
     waiting = {change.topic for change in changes.after_moves}
     looked_at = enumerate(packed.stages if waiting else ())
-    ends = [number for number, steps in looked_at if any(step.move.topic_partition.topic in waiting for step in steps)]
+    ends = [number for number, steps in looked_at if not waiting.isdisjoint(steps.moves.topics_moved)]
     stages: list[Stage] = [TopicsStage(0, before)] if before else []
     if due:
         stages.append(ElectStage(0, spread_over_leaders(due)))
@@ -174,18 +178,18 @@ def _in_order(
     return [*stages, TopicsStage(0, last)] if last else stages
 
 
-def _reassign(steps: Sequence[Step], policy: MovePolicy, estimated_seconds: int) -> ReassignStage:
+def _reassign(steps: Steps, policy: MovePolicy, estimated_seconds: int) -> ReassignStage:
     # A change of order copies nothing, and a throttle takes a request to each broker on and off.
-    is_copying = any(step.added for step in steps)
+    is_copying = bool(steps.moves.copies.any())
+    led = np.flatnonzero(steps.elected >= 0)
+    elected = zip(steps.moves.part(led).topic_partitions(), steps.elected[led].tolist(), strict=True)
     return ReassignStage(
         number=0,
-        moves=tuple(step.move for step in steps),
+        moves=steps.moves,
         throttle_bytes_per_second=policy.throttle_bytes_per_second if is_copying else None,
         estimated_seconds=estimated_seconds,
         # With its moves, so that the copies of the next stage are served by the leaders that stay.
-        elections=spread_over_leaders(
-            [Election(step.move.topic_partition, step.elected) for step in steps if step.elected is not None]
-        ),
+        elections=spread_over_leaders([*starmap(Election, elected)]),
     )
 
 
@@ -203,7 +207,7 @@ def spread_over_leaders(elections: Sequence[Election]) -> tuple[Election, ...]:
 
 
 def due_now(
-    elections: Sequence[Election], moves: Mapping[TopicPartition, Move], observed: Cluster
+    elections: Sequence[Election], moves: Moves, observed: Cluster
 ) -> tuple[tuple[Election, ...], tuple[Election, ...]]:
     """Return the elections to hold before any move, and those that cannot be held, their leader not being in sync.
 
@@ -211,9 +215,10 @@ def due_now(
     """
     due: list[Election] = []
     skipped: list[Election] = []
+    moving = moves.part(moves.rows_of([election.topic_partition for election in elections]))
+    first = dict(zip(moving.topic_partitions(), moving.after[:, 0].tolist(), strict=True))
     for election in sorted(elections, key=lambda election: election.topic_partition):
-        move = moves.get(election.topic_partition)
-        if move is not None and move.to_replicas[:1] != (election.leader,):
+        if first.get(election.topic_partition, election.leader) != election.leader:
             continue
         # Kafka refuses to elect a first replica out of sync (KIP-460: PREFERRED_LEADER_NOT_AVAILABLE).
         (due if _is_in_sync(election, observed) else skipped).append(election)
@@ -229,7 +234,7 @@ def _is_in_sync(election: Election, observed: Cluster) -> bool:
 KINDS = (CreateTopic, AlterConfigs, CreatePartitions, DeleteTopic)
 
 
-def timed(changes: Sequence[TopicChange], moves: Sequence[Move], observed: Cluster) -> TimedChanges:
+def timed(changes: Sequence[TopicChange], moves: Moves, observed: Cluster) -> TimedChanges:
     """Return the changes, split where one has parts that are safe at different times.
 
     What Kafka may refuse comes before what nobody can undo: new topics and configs, then growth, then, after all moves,
@@ -240,8 +245,8 @@ def timed(changes: Sequence[TopicChange], moves: Sequence[Move], observed: Clust
     topic's first partition for a new one. And a higher min.insync.replicas, which until then fewer replicas might be
     in sync than it asks for; a lower one goes first, so that a lower factor never falls below it.
     """
-    moved = {move.topic_partition.topic for move in moves}
-    refactored = {move.topic_partition.topic for move in moves if len(move.from_replicas) != len(move.to_replicas)}
+    moved, is_refactored = moves.topics_moved, (moves.before >= 0).sum(axis=1) != (moves.after >= 0).sum(axis=1)
+    refactored = moves.part(np.flatnonzero(is_refactored)).topics_moved
     before: list[TopicChange] = []
     after: list[TopicChange] = []
     last: list[TopicChange] = []

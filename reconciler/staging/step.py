@@ -1,14 +1,19 @@
 """Holds one step of a partition's chain of moves, and the situation in which all steps begin."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from functools import cached_property
+from typing import NamedTuple, overload
+
+import numpy as np
 
 from reconciler.diff.rules import LEAVING, TopicRules
 from reconciler.model.cluster import Cluster, Partition
+from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.move import Move, Reason
+from reconciler.model.move_table import Moves
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 
@@ -42,9 +47,9 @@ URGENCY_OF = {
 class Step(NamedTuple):
     """A move that fits one stage.
 
-    `load`: bytes that each added replica copies. `source`: the leader that serves them. `rest`: bytes of the
-    partition's chain from here on. `elected`: the leader to elect once the move has ended, None where Kafka has the
-    right one by then. `is_handover`: it only takes the leadership off a broker that must lose it before its data.
+    `load`: bytes that each added replica copies. `source`: the leader that serves them. `elected`: the leader to elect
+    once the move has ended, None where Kafka has the right one by then. `is_handover`: it only takes the leadership off
+    a broker that must lose it before its data.
     """
 
     move: Move
@@ -53,9 +58,93 @@ class Step(NamedTuple):
     load: int
     source: int | None
     urgency: int
-    rest: int
     elected: int | None = None
     is_handover: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Steps(Sequence[Step]):
+    """Steps as columns, a row each; who looks at few of them takes a `Step`, made when it is asked for."""
+
+    moves: Moves
+    source: Ints  # [rows]; NONE for nobody
+    urgency: Ints  # [rows]
+    elected: Ints  # [rows]; NONE for nobody
+    is_handover: Bools  # [rows]
+    depth: Ints  # [rows]: how many steps of its chain stand before it
+
+    @classmethod
+    def of(cls, chains: Iterable[Sequence[Step]]) -> "Steps":
+        """Return the steps of these chains, one behind the other."""
+        steps = [(depth, step) for chain in chains for depth, step in enumerate(chain)]
+        return cls(
+            moves=Moves.of([step.move for _, step in steps]),
+            source=_or_none([step.source for _, step in steps]),
+            urgency=np.array([step.urgency for _, step in steps], dtype=np.int64),
+            elected=_or_none([step.elected for _, step in steps]),
+            is_handover=np.array([step.is_handover for _, step in steps], dtype=np.bool_),
+            depth=np.array([depth for depth, _ in steps], dtype=np.int64),
+        )
+
+    def part(self, rows: Ints) -> "Steps":
+        """Return these rows, in this order."""
+        return Steps(
+            self.moves.part(rows),
+            source=self.source[rows],
+            urgency=self.urgency[rows],
+            elected=self.elected[rows],
+            is_handover=self.is_handover[rows],
+            depth=self.depth[rows],
+        )
+
+    def and_then(self, others: "Steps") -> "Steps":
+        """Return these, and the others behind them."""
+        return Steps(
+            Moves.joined([self.moves, others.moves]),
+            source=np.append(self.source, others.source),
+            urgency=np.append(self.urgency, others.urgency),
+            elected=np.append(self.elected, others.elected),
+            is_handover=np.append(self.is_handover, others.is_handover),
+            depth=np.append(self.depth, others.depth),
+        )
+
+    @property
+    def destinations(self) -> frozenset[int]:
+        """The brokers that receive a copy."""
+        return frozenset(np.unique(self.moves.after[self.moves.is_added]).tolist())
+
+    def __len__(self) -> int:
+        return len(self.urgency)
+
+    @overload
+    def __getitem__(self, index: int) -> Step: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
+    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
+        return self._values[index]
+
+    @cached_property
+    def _values(self) -> tuple[Step, ...]:
+        columns = (self.moves.bytes_a_copy, self.source, self.urgency, self.elected, self.is_handover)
+        return tuple(
+            Step(
+                move,
+                move.added,
+                move.removed,
+                load,
+                None if source < 0 else source,
+                urgency,
+                None if elected < 0 else elected,
+                is_handover,
+            )
+            for move, load, source, urgency, elected, is_handover in zip(
+                self.moves, *(column.tolist() for column in columns), strict=True
+            )
+        )
+
+
+def _or_none(brokers: Iterable[int | None]) -> Ints:
+    return np.array([NONE if one is None else one for one in brokers], dtype=np.int64)
 
 
 class Standing(NamedTuple):
@@ -88,13 +177,23 @@ class Situation:
         found = self.observed.partition(topic_partition)
         return found or Partition(topic_partition.partition, leader=None, replicas=(), isr=())
 
-    def standings(self, keys: Sequence[TopicPartition]) -> Iterator[Standing]:
-        """Yield the standing of each of these partitions; one that was not observed has no leader."""
+    def standings(self, moves: Moves, leader: Ints) -> Iterator[Standing]:
+        """Yield the standing of each move's partition, led as said; one that was not observed has nothing in sync."""
         table = table_of(self.observed)
-        rows = table.rows_of(keys)
-        columns = table.leaders(rows), table.isr[rows].tolist(), (rows >= 0).tolist()
-        for key, leader, isr, is_known in zip(keys, *columns, strict=True):
-            yield Standing(self.elected.get(key, leader), tuple([one for one in isr if one >= 0]) if is_known else ())
+        rows = table.rows_at(moves.topics, moves.topic, moves.number)
+        columns = leader.tolist(), table.isr[rows].tolist(), (rows >= 0).tolist()
+        for one, isr, is_known in zip(*columns, strict=True):
+            in_sync = tuple([replica for replica in isr if replica >= 0]) if is_known else ()
+            yield Standing(None if one < 0 else one, in_sync)
+
+    def leaders(self, moves: Moves) -> Ints:
+        """Return who leads each move's partition when its first move begins; NONE for nobody."""
+        table = table_of(self.observed)
+        leaders = table.leaders(table.rows_at(moves.topics, moves.topic, moves.number))
+        if self.elected:
+            rows = moves.rows_of(self.elected)
+            leaders[rows] = [self.elected[key] for key in moves.part(rows).topic_partitions()]
+        return leaders
 
 
 def situation(

@@ -4,14 +4,12 @@ Which window comes first is not known here, as nothing here knows the time: what
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import replace
 
 from reconciler.model.budget import WindowsNeeded
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Window
 from reconciler.model.plan import Plan
-from reconciler.model.stage import ReassignStage
 from reconciler.staging.dealing import Loads
 from reconciler.staging.estimate import served_moves, stage_seconds
 
@@ -20,15 +18,6 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400  # seconds
 STEP = 1024 * 1024  # bytes per second: throttles are told in whole MiB/s
 MOST, MOST_STEPS = 10_000, 1 << 20
 """A plan that needs more windows than that is not one that waits for windows; and no network carries 1 TiB/s."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Copying:
-    """What one move asks of brokers, as a step does."""
-
-    added: tuple[int, ...]
-    source: int | None
-    load: int
 
 
 def windows_needed(plan: Plan, desired: Desired, observed: Cluster, fewer: int | None = None) -> WindowsNeeded | None:
@@ -61,16 +50,8 @@ def windows_needed(plan: Plan, desired: Desired, observed: Cluster, fewer: int |
 
 def _loads(plan: Plan, observed: Cluster) -> list[Loads]:
     """Return what the moves of each stage ask of brokers."""
-    served = served_moves(plan.stages, observed)
-    found = []
-    for stage in plan.stages:
-        if isinstance(stage, ReassignStage):
-            copying = [
-                _Copying(move.added, source, move.bytes // max(1, len(move.added)))
-                for move, source in islice(served, len(stage.moves))
-            ]
-            found.append(Loads.of(copying))
-    return found
+    served = served_moves(plan.stages, observed).by_stage(plan.stages)
+    return [Loads.of(each.moves, each.source) for _, each in served]
 
 
 def _lengths(windows: Sequence[Window]) -> list[int]:

@@ -5,16 +5,17 @@ topic asks for; so of partitions that are alike in all that, one is tried. A pla
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reconciler.diff.rules import NO_RACK, TopicRules, topic_rules
 from reconciler.model.change import AlterConfigs, CreateTopic, TopicChange
 from reconciler.model.cluster import Cluster, Partition
-from reconciler.model.columns import NONE, Ints, alike, padded, places_in
+from reconciler.model.columns import NONE, Ints, alike, narrowed, place_among_equals, places_in
 from reconciler.model.desired import Desired, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, needed_in_sync
+from reconciler.model.move_table import Moves, table_of_moves
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
@@ -26,7 +27,7 @@ from reconciler.simulate.configs import value_problem
 from reconciler.simulate.reach import Ran, run_stage
 from reconciler.simulate.storage import with_put
 
-_MOVED, _LED, _NEXT_STAGE = -2, -3, -4  # marks between brokers' ids
+_MOVED, _LED, _NEXT_STAGE = -2, -3, -2  # marks before brokers' ids; the last is added to one of the others
 
 
 class UnsafePlan(ReconcilerError):
@@ -60,24 +61,26 @@ def _stage_of(stage: Stage, tried: Collection[TopicPartition]) -> Stage:
     elections = tuple(each for each in stage.elections if each.topic_partition in tried)
     if not isinstance(stage, ReassignStage):
         return replace(stage, elections=elections)
-    moves = tuple(move for move in stage.moves if move.topic_partition in tried)
-    return replace(stage, moves=moves, elections=elections)
+    moves = Moves.of(stage.moves)
+    return replace(stage, moves=moves.part(moves.rows_of(tried)), elections=elections)
 
 
 def _one_of_each_kind(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRules]) -> Collection[TopicPartition]:
     """Return the first partition of each kind, and all in flight, unknown, or of a topic that the plan changes."""
-    table, steps = table_of(observed), _steps(plan)
-    keys, rows = [*steps], table.rows_of(steps)
+    table, events = table_of(observed), _events(plan)
+    rows = table.rows_at(events.topics, events.topic, events.number)
     changed = {change.topic for change in plan.topic_changes}
     is_changed = np.array([name in changed for name in table.topics], dtype=np.bool_)
     is_rare = (rows < 0) | np.isin(rows, [row for row, each in table.rare.items() if any(each)])
     is_rare[rows >= 0] |= is_changed[table.topic[rows[rows >= 0]]]
     alone, others = np.flatnonzero(is_rare), np.flatnonzero(~is_rare)
-    if not len(others):
-        return frozenset(keys)
-    listed = padded([*steps.values()])[others, 1:]
-    first, _ = alike(_columns(table, rows[others], listed, observed, rules))
-    return frozenset(keys[each] for each in (*alone.tolist(), *others[first].tolist()))
+    if len(others):
+        first, _ = alike(_columns(table, rows[others], events.told[others], observed, rules))
+        alone = np.append(alone, others[first])
+    return frozenset(
+        TopicPartition(events.topics[topic], number)
+        for topic, number in zip(events.topic[alone].tolist(), events.number[alone].tolist(), strict=True)
+    )
 
 
 def _columns(
@@ -94,7 +97,7 @@ def _columns(
     asked = [observed.topics[name].configs.get(MIN_ISR, "") for name in table.topics]
     min_isr = np.unique(asked, return_inverse=True)[1][table.topic[rows]]
     # A broker is the place where it is named first, a rack likewise: two kinds differ in who is the same as whom.
-    brokers = np.hstack((table.replicas[rows], table.isr[rows], table.leader[rows, None], steps))
+    brokers = narrowed(np.hstack((table.replicas[rows], table.isr[rows], table.leader[rows, None], steps)))
     known = [observed.brokers[each] for each in sorted(observed.brokers)]
     place = places_in(np.array([each.id for each in known], dtype=np.int64), brokers)
     # What stands last is of brokers that are not known: their place is NONE, which is -1.
@@ -103,7 +106,8 @@ def _columns(
     names, rack = np.unique(rack_of, return_inverse=True)
     is_meant = np.array([np.isin(names, racks) for racks, _ in (*numbers, ((), ()))])
     is_named = np.array([bool(by_rack) for _, by_rack in (*numbers, ((), ()))])
-    racks = np.where((brokers < 0) | (spread < 0)[:, None], NONE, rack[place])
+    racks = narrowed(rack)[place]
+    racks[(brokers < 0) | (spread < 0)[:, None]] = NONE
     is_ruled = is_meant[spread[:, None], racks] & (racks >= 0)
     # Where each rack has its number of replicas, it matters which one it is.
     ruled = np.where(is_named[spread][:, None], racks, _first_places(racks))
@@ -120,23 +124,45 @@ def _first_places(numbers: Ints) -> Ints:
     return places.T
 
 
-def _steps(plan: Plan) -> Mapping[TopicPartition, list[int]]:
-    """Return what happens to each partition, as brokers with marks between, behind the number of its last stage."""
-    steps: dict[TopicPartition, list[int]] = {}
-    for stage in plan.stages:
-        for key, step in _in_stage(stage):
-            known = steps.setdefault(key, step)
-            if known is not step:
-                known += step[1:] if known[0] == step[0] else (_NEXT_STAGE, *step[1:])
-                known[0] = step[0]
-    return steps
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """What happens to each partition that the plan touches, a row each.
+
+    `topic`: positions in `topics`. `told`: event after event, in blocks as wide as the widest: a mark, and brokers.
+    """
+
+    topics: tuple[str, ...]
+    topic: Ints
+    number: Ints
+    told: Ints
 
 
-def _in_stage(stage: Stage) -> Iterator[tuple[TopicPartition, list[int]]]:
-    for move in stage.moves if isinstance(stage, ReassignStage) else ():
-        yield move.topic_partition, [stage.number, _MOVED, *move.from_replicas, _MOVED, *move.to_replicas]
-    for election in elections_of(stage):
-        yield election.topic_partition, [stage.number, _LED, election.leader]
+def _events(plan: Plan) -> _Events:
+    moves = table_of_moves(plan.stages)
+    elected = [(stage.number, each) for stage in plan.stages for each in elections_of(stage)]
+    position = {name: place for place, name in enumerate(moves.topics)}
+    led = [(position.setdefault(each.topic_partition.topic, len(position)), each) for _, each in elected]
+    topic = np.append(moves.topic, np.array([place for place, _ in led], dtype=np.int64))
+    number = np.append(moves.number, np.array([each.topic_partition.partition for _, each in led], dtype=np.int64))
+    reassigned = [stage for stage in plan.stages if isinstance(stage, ReassignStage)]
+    stage = np.repeat([each.number for each in reassigned], [len(each.moves) for each in reassigned])
+    stage = np.append(stage, np.array([number for number, _ in elected], dtype=np.int64)).astype(np.int64)
+    told = np.full((len(topic), 1 + moves.before.shape[1] + moves.after.shape[1]), NONE, dtype=np.int64)
+    told[: len(moves)] = np.hstack([np.full((len(moves), 1), _MOVED), moves.before, moves.after])
+    told[len(moves) :, 0] = _LED
+    told[len(moves) :, 1] = [each.leader for _, each in led]
+    # A stage's moves come before its elections, and so they stand.
+    order = np.lexsort((stage, topic * (1 + int(number.max(initial=0))) + number))
+    topic, number, stage, told = topic[order], number[order], stage[order], told[order]
+    is_first = np.append(True, (np.diff(topic) != 0) | (np.diff(number) != 0))[: len(topic)]
+    told[1:, 0] += np.where(~is_first[1:] & (np.diff(stage) != 0), _NEXT_STAGE, 0)
+    row = np.cumsum(is_first) - 1
+    turn = place_among_equals(row)
+    blocks = np.full((int(is_first.sum()), 1 + int(turn.max(initial=0)), told.shape[1]), NONE, dtype=np.int64)
+    blocks[row, turn] = told
+    return _Events(
+        (*position,), topic[is_first], number[is_first], blocks.reshape(len(blocks), blocks.shape[1] * blocks.shape[2])
+    )
 
 
 def _as_we_know_it(observed: Cluster) -> Cluster:

@@ -23,7 +23,8 @@ from reconciler.diff.compare import compare
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, MovePolicy
-from reconciler.model.move import Election, Move
+from reconciler.model.move import Election
+from reconciler.model.move_table import Moves
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
 from reconciler.staging.stages import stage_moves
@@ -46,7 +47,7 @@ class Planned:
     observed: Cluster
     rules: Mapping[str, TopicRules]
     elections: tuple[Election, ...]
-    moves: tuple[Move, ...]
+    moves: Moves
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from planner.load_balance.planning import planned_with
 
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement, Spread, Within
 from reconciler.model.loads import Loads, PartitionLoad
-from reconciler.model.move import Move, Reason
+from reconciler.model.move import Reason
+from reconciler.model.move_table import Moves
 from reconciler.model.problem import Location
 from reconciler.model.topic_partition import TopicPartition
 
@@ -17,7 +18,7 @@ AT = {name: Location("cluster.yaml", line) for line, name in enumerate(NAMES, st
 WITHIN = Within(Fraction(1, 10))
 
 
-def _moves(balance: Balance, replicas: str) -> tuple[Move, ...]:
+def _moves(balance: Balance, replicas: str) -> Moves:
     """Return the moves of two like partitions on brokers 1 and 2, each with its share of every load."""
     observed = small_cluster(*(f"t-{number}: {replicas} size 10" for number in range(2)), brokers=(1, 2))
     topic = DesiredTopic("t", placement=Placement(racks_spread=Spread.IGNORE))

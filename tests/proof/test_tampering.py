@@ -91,7 +91,7 @@ def test_the_plan_of_the_shop_is_proved() -> None:
 def _moves(plan: Plan) -> tuple[Move, ...]:
     (stage,) = plan.stages
     assert isinstance(stage, ReassignStage)
-    return stage.moves
+    return tuple(stage.moves)
 
 
 def _with_moves(plan: Plan, moves: tuple[Move, ...]) -> Plan:

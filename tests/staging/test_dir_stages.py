@@ -8,6 +8,7 @@ from reconciler.model.move import DirMove, Reason
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.dir_stages import dir_stages
 from reconciler.staging.disk import DiskUse
+from reconciler.staging.step import Steps
 
 MIB = 1 << 20
 
@@ -18,7 +19,9 @@ def move(number: int, size: int, start: str = "/d1", end: str = "/d2", broker: i
 
 def disk(**used: int) -> DiskUse:
     dirs = tuple(LogDir(f"/{path}", 100, 100 - held) for path, held in used.items())
-    return DiskUse(Cluster("id", brokers={1: Broker(1, log_dirs=dirs), 2: Broker(2, log_dirs=dirs)}), (), None)
+    return DiskUse(
+        Cluster("id", brokers={1: Broker(1, log_dirs=dirs), 2: Broker(2, log_dirs=dirs)}), Steps.of([]), None
+    )
 
 
 def test_what_does_not_fit_beside_the_others_waits_until_room_is_free() -> None:

@@ -14,7 +14,7 @@ from reconciler.model.stage import ReassignStage
 from reconciler.staging import safe_order
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.stages import Staging, stage_moves
-from reconciler.staging.step import Step, Urgency
+from reconciler.staging.step import Step, Steps, Urgency
 
 TOTAL, ALLOWED = 100, 80
 Lists = Sequence[tuple[int, ...]]
@@ -180,18 +180,18 @@ def test_the_search_ends_by_count() -> None:
 )
 def test_a_leader_hands_over_first_unless_there_is_something_to_repair(urgency: int, order: tuple[int, int]) -> None:
     observed = cluster("1a 2a 3a 4a", "t-0: 1 size 5", "t-1: 3,4")
-    copied = Step(move("t-0: 1 -> 2", size=5), (2,), (1,), load=5, source=1, urgency=urgency, rest=5)
-    handover = Step(move("t-1: 3,4 -> 4,3"), (), (), 0, source=3, urgency=Urgency.LEADERS, rest=0, is_handover=True)
+    copied = Step(move("t-0: 1 -> 2", size=5), (2,), (1,), load=5, source=1, urgency=urgency)
+    handover = Step(move("t-1: 3,4 -> 4,3"), (), (), 0, source=3, urgency=Urgency.LEADERS, is_handover=True)
     steps = [copied, handover]
-    assert safe_order.safe_order(steps, [None, None], [0, 1], DiskUse(observed, steps, None)) == order
+    assert safe_order.safe_order(steps, [None, None], [0, 1], DiskUse(observed, Steps.of([steps]), None)) == order
 
 
 def test_steps_of_a_safe_order_share_a_stage_up_to_its_limit() -> None:
     observed = cluster("1a 2a 3a", *(f"t-{number}: 1 size 5" for number in range(4)))
     moves = [move(f"t-{number}: 1 -> 2", size=5) for number in range(4)]
-    steps = [Step(one, (2,), (1,), load=5, source=1, urgency=Urgency.BALANCE, rest=5) for one in moves]
+    steps = [Step(one, (2,), (1,), load=5, source=1, urgency=Urgency.BALANCE) for one in moves]
     policy = MovePolicy(per_stage=3)
-    loads = safe_order.loads_in_order(steps, [None] * 4, range(4), policy, DiskUse(observed, steps, None))
+    loads = safe_order.loads_in_order(steps, [None] * 4, range(4), policy, DiskUse(observed, Steps.of([steps]), None))
     assert list(loads) == [[0, 1, 2], [3]]
 
 
@@ -201,6 +201,6 @@ def test_a_search_asks_as_often_as_it_may_and_no_more(
 ) -> None:
     monkeypatch.setattr(safe_order, "MOST_ASKED", most)
     moves = [move("t-0: 1 -> 2", size=5), move("t-1: 1 -> 2", size=5)]
-    steps = [Step(one, (2,), (1,), load=5, source=1, urgency=Urgency.BALANCE, rest=5) for one in moves]
-    disk = DiskUse(cluster("1a 2a", "t-0: 1 size 5", "t-1: 1 size 5"), steps, None)
+    steps = [Step(one, (2,), (1,), load=5, source=1, urgency=Urgency.BALANCE) for one in moves]
+    disk = DiskUse(cluster("1a 2a", "t-0: 1 size 5", "t-1: 1 size 5"), Steps.of([steps]), None)
     assert safe_order.safe_order(steps, [None, None], [0, 1], disk) == order

@@ -9,7 +9,8 @@ from reconciler.diff.rules import TopicRules
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import NONE, lists_of
 from reconciler.model.desired import Desired, Even, Within
-from reconciler.model.move import DirMove, Move, Reason
+from reconciler.model.move import DirMove, Reason
+from reconciler.model.move_table import Moves
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.problem import InvalidInput, PlacementInfeasible, Problem, warning
 from reconciler.model.table_maker import table_of
@@ -29,7 +30,7 @@ class DirsPlaced:
     `least`: bytes that moves inside brokers copy at least in any plan that comes as near to limits and balance.
     """
 
-    moves: tuple[Move, ...]
+    moves: Moves
     dir_moves: tuple[DirMove, ...] = ()
     least: int = 0
     warnings: tuple[Problem, ...] = ()
@@ -53,7 +54,7 @@ def place_log_dirs(
     desired: Desired,
     observed: Cluster,
     rules: Mapping[str, TopicRules],
-    moves: Sequence[Move],
+    moves: Moves,
     *,
     deleted: Collection[str] = (),
     only: Collection[str] | None = None,
@@ -71,19 +72,19 @@ def place_log_dirs(
         raise InvalidInput([Problem("KR342", message, balance.at.get("logDirs"))])
     found, unknown = dirs_of_brokers(desired, observed, crowded)
     if not found:
-        return DirsPlaced(tuple(moves), warnings=unknown)
+        return DirsPlaced(moves, warnings=unknown)
     planning = _Planning(desired, table_of(observed), rules, moves, frozenset(deleted), only)
     for one in found.values():
         planning.plan(one)
     if planning.refused:
         raise PlacementInfeasible(planning.refused)
-    asked = planning.asked
-    placed = (
-        replace(move, log_dirs=asked[move.topic_partition]) if move.topic_partition in asked else move for move in moves
-    )
+    rows = moves.rows_of(planning.asked)
+    log_dirs = {
+        row: planning.asked[key] for row, key in zip(rows.tolist(), moves.part(rows).topic_partitions(), strict=True)
+    }
     dir_moves = sorted(planning.dir_moves, key=lambda one: (one.broker, one.topic_partition))
     warnings = *unknown, *_outside(planning.outside, desired)
-    return DirsPlaced(tuple(placed), tuple(dir_moves), planning.least, warnings)
+    return DirsPlaced(replace(moves, log_dirs=log_dirs), tuple(dir_moves), planning.least, warnings)
 
 
 @dataclass(slots=True)
@@ -93,7 +94,7 @@ class _Planning:
     desired: Desired
     table: PartitionTable
     rules: Mapping[str, TopicRules]
-    moves: Sequence[Move]
+    moves: Moves
     deleted: frozenset[str]
     only: Collection[str] | None
     leaving: set[tuple[TopicPartition, int]] = field(default_factory=set)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconciler.model.cluster import Broker, Cluster
-from reconciler.model.columns import NONE, Bools, Ints
+from reconciler.model.columns import NONE, Bools, Ints, is_at
 from reconciler.model.disk_space import Space, bytes_held
 from reconciler.model.table_maker import table_of
 from reconciler.planner.cheapest_sets import LARGEST
-from reconciler.planner.costs import is_at
 from reconciler.planner.placement_task import PlacementTask
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import Bools, Ints, is_at
 from reconciler.model.desired import Balance, DesiredCluster, Off
 from reconciler.model.disk_space import NO_SPACE
 from reconciler.model.plan import BYTES
 from reconciler.model.problem import Problem, warning
 from reconciler.model.words import size
-from reconciler.planner.costs import Cost, is_at
+from reconciler.planner.costs import Cost
 from reconciler.planner.objectives import CountTargets, asked_of_replicas
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.replicas import ReplicaSets, copied, place_replicas

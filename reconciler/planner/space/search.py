@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from ortools.sat.python import cp_model
 
-from reconciler.model.columns import NONE, Bools, Ints
+from reconciler.model.columns import NONE, Bools, Ints, is_at
 from reconciler.planner.cheapest_sets import bounds_of
-from reconciler.planner.costs import Cost, is_at
+from reconciler.planner.costs import Cost
 from reconciler.planner.integer import FOUND, solved
 from reconciler.planner.objectives import CountTargets, weights
 from reconciler.planner.rows import Standing, marked
