@@ -63,12 +63,17 @@ def places_in(ids: Ints, wanted: Ints) -> Ints:
 def sums(brokers: Ints, amounts: Ints) -> dict[int, int]:
     """Return the exact sum of the amounts beside each broker; NONE is no broker."""
     is_one = brokers >= 0
-    ids, place = np.unique(brokers[is_one], return_inverse=True)
-    counted = np.broadcast_to(amounts, brokers.shape)[is_one]
+    place, counted = brokers[is_one], np.broadcast_to(amounts, brokers.shape)[is_one]
+    if int(place.max(initial=0)) < _MOST_DENSE:
+        ids = np.arange(int(place.max(initial=NONE)) + 1)
+        is_there = np.bincount(place, minlength=len(ids)) > 0
+    else:
+        ids, place = np.unique(place, return_inverse=True)
+        is_there = np.ones(len(ids), dtype=np.bool_)
     is_wide = int(counted.max(initial=0)) > ((1 << 62) // max(1, len(counted)))
     total = np.zeros(len(ids), dtype=np.object_ if is_wide else np.int64)
     np.add.at(total, place, counted.astype(total.dtype))
-    return dict(zip(ids.tolist(), total.tolist(), strict=True))
+    return dict(zip(ids[is_there].tolist(), total[is_there].tolist(), strict=True))
 
 
 def exact(numbers: Sequence[int]) -> Ints:
@@ -81,7 +86,7 @@ def exact(numbers: Sequence[int]) -> Ints:
 
 def narrowed(numbers: Ints) -> Ints:
     """Return the same in 16 bits each where these hold all: there is less to go through."""
-    is_small = -(1 << 15) <= int(numbers.min(initial=0)) and int(numbers.max(initial=0)) < 1 << 15
+    is_small = int(numbers.min(initial=0)) >= -(1 << 15) and int(numbers.max(initial=0)) < 1 << 15
     return numbers.astype(np.int16) if is_small else numbers
 
 

@@ -198,7 +198,7 @@ class Moves(SelfWritten[Move]):
     def __len__(self) -> int:
         return len(self.number)
 
-    @property
+    @cached_property
     def _span(self) -> int:
         return 1 + int(self.number.max(initial=0))
 

@@ -115,8 +115,10 @@ def _rollback(
     moves: Moves, elected: Sequence[TopicPartition], topics: frozenset[str], observed: Cluster, leases: Sequence[str]
 ) -> Rollback:
     table = table_of(observed)
-    rows = np.unique(np.append(table.rows_at(moves.topics, moves.topic, moves.number), table.rows_of(elected)))
-    rows = rows[rows >= 0]
+    rows = np.append(table.rows_at(moves.topics, moves.topic, moves.number), table.rows_of(elected))
+    is_touched = np.zeros(len(table.number), dtype=np.bool_)
+    is_touched[rows[rows >= 0]] = True
+    rows = np.flatnonzero(is_touched)
     by_name = np.argsort(np.argsort(table.topics))[table.topic[rows]]
     rows = rows[np.lexsort((table.number[rows], by_name))]
     found = {name: observed.topics[name].configs for name in topics if name in observed.topics}
