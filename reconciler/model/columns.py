@@ -1,15 +1,17 @@
 """Computes with columns of numbers: lists of brokers side by side, exact sums by broker, rows that are alike."""
 
 from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reconciler.model.codec import MAX_INTEGER
 
+T = TypeVar("T", bound=Any)
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 _MOST_DENSE = 1 << 16
@@ -82,6 +84,11 @@ def exact(numbers: Sequence[int]) -> Ints:
         return np.array(numbers, dtype=np.int64)
     except OverflowError:
         return np.array(numbers, dtype=np.object_)
+
+
+def rows_of_each(table: T, names: Iterable[str], rows: Ints) -> T:
+    """Return a table, which is a dataclass, with these rows of its columns of these names."""
+    return replace(table, **{name: getattr(table, name)[rows] for name in names})
 
 
 def narrowed(numbers: Ints) -> Ints:

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reconciler.model.codec import SelfWritten
-from reconciler.model.columns import NONE, Bools, Ints, beside_each_other, exact, is_at, lists_of, padded
+from reconciler.model.columns import NONE, Bools, Ints, beside_each_other, exact, is_at, lists_of, padded, rows_of_each
 from reconciler.model.move import NONE_ASKED, Move, Reason
 from reconciler.model.problem import Location
 from reconciler.model.stage import ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
+
+_COLUMNS = ("topic", "number", "before", "after", "bytes", "why", "is_size_known")
 
 
 class Why(NamedTuple):
@@ -93,17 +95,10 @@ class Moves(SelfWritten[Move]):
     def part(self, rows: Ints) -> "Moves":
         """Return these rows, in this order."""
         asked = self.log_dirs
-        return replace(
-            self,
-            topic=self.topic[rows],
-            number=self.number[rows],
-            before=self.before[rows],
-            after=self.after[rows],
-            bytes=self.bytes[rows],
-            why=self.why[rows],
-            is_size_known=self.is_size_known[rows],
-            log_dirs={new: asked[row] for new, row in enumerate(rows.tolist()) if row in asked} if asked else {},
-        )
+        found = rows_of_each(self, _COLUMNS, rows)
+        if not asked:
+            return found
+        return replace(found, log_dirs={new: asked[row] for new, row in enumerate(rows.tolist()) if row in asked})
 
     @cached_property
     def is_added(self) -> Bools:

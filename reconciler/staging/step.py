@@ -1,7 +1,7 @@
 """Holds one step of a partition's chain of moves, and the situation in which all steps begin."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import NamedTuple, overload
@@ -10,7 +10,7 @@ import numpy as np
 
 from reconciler.diff.rules import LEAVING, TopicRules
 from reconciler.model.cluster import Cluster, Partition
-from reconciler.model.columns import NONE, Bools, Ints
+from reconciler.model.columns import NONE, Bools, Ints, rows_of_each
 from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.move import Move, Reason
 from reconciler.model.move_table import Moves
@@ -42,6 +42,9 @@ URGENCY_OF = {
     Reason.BALANCE: Urgency.BALANCE,
     Reason.LEADERS: Urgency.LEADERS,
 }
+
+
+_COLUMNS = ("source", "urgency", "elected", "is_handover", "depth")
 
 
 class Step(NamedTuple):
@@ -88,25 +91,12 @@ class Steps(Sequence[Step]):
 
     def part(self, rows: Ints) -> "Steps":
         """Return these rows, in this order."""
-        return Steps(
-            self.moves.part(rows),
-            source=self.source[rows],
-            urgency=self.urgency[rows],
-            elected=self.elected[rows],
-            is_handover=self.is_handover[rows],
-            depth=self.depth[rows],
-        )
+        return rows_of_each(replace(self, moves=self.moves.part(rows)), _COLUMNS, rows)
 
     def and_then(self, others: "Steps") -> "Steps":
         """Return these, and the others behind them."""
-        return Steps(
-            Moves.joined([self.moves, others.moves]),
-            source=np.append(self.source, others.source),
-            urgency=np.append(self.urgency, others.urgency),
-            elected=np.append(self.elected, others.elected),
-            is_handover=np.append(self.is_handover, others.is_handover),
-            depth=np.append(self.depth, others.depth),
-        )
+        columns = {name: np.append(getattr(self, name), getattr(others, name)) for name in _COLUMNS}
+        return Steps(Moves.joined([self.moves, others.moves]), **columns)
 
     @property
     def destinations(self) -> frozenset[int]:

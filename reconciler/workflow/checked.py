@@ -67,7 +67,7 @@ def _stage_of(stage: Stage, tried: Collection[TopicPartition]) -> Stage:
 
 def _one_of_each_kind(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRules]) -> Collection[TopicPartition]:
     """Return the first partition of each kind, and all in flight, unknown, or of a topic that the plan changes."""
-    table, events = table_of(observed), _events(plan)
+    table, events = table_of(observed), events_of(plan)
     rows = table.rows_at(events.topics, events.topic, events.number)
     changed = {change.topic for change in plan.topic_changes}
     is_changed = np.array([name in changed for name in table.topics], dtype=np.bool_)
@@ -125,7 +125,7 @@ def _first_places(numbers: Ints) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
-class _Events:
+class Events:
     """What happens to each partition that the plan touches, a row each.
 
     `topic`: positions in `topics`. `told`: event after event, in blocks as wide as the widest: a mark, and brokers.
@@ -137,7 +137,8 @@ class _Events:
     told: Ints
 
 
-def _events(plan: Plan) -> _Events:
+def events_of(plan: Plan) -> Events:
+    """Return what happens to the partitions of a plan, in columns."""
     moves = table_of_moves(plan.stages)
     elected = [(stage.number, each) for stage in plan.stages for each in elections_of(stage)]
     position = {name: place for place, name in enumerate(moves.topics)}
@@ -160,7 +161,7 @@ def _events(plan: Plan) -> _Events:
     turn = place_among_equals(row)
     blocks = np.full((int(is_first.sum()), 1 + int(turn.max(initial=0)), told.shape[1]), NONE, dtype=np.int64)
     blocks[row, turn] = told
-    return _Events(
+    return Events(
         (*position,), topic[is_first], number[is_first], blocks.reshape(len(blocks), blocks.shape[1] * blocks.shape[2])
     )
 

@@ -1,6 +1,7 @@
 import random
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
@@ -13,7 +14,7 @@ from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan, Source
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.workflow.checked import UnsafePlan, refuse_unsafe
+from reconciler.workflow.checked import UnsafePlan, events_of, refuse_unsafe
 from reconciler.workflow.demo import demo_cluster
 
 KEY = TopicPartition("clicks", 0)
@@ -132,3 +133,34 @@ def _is_refused(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRules]) 
     except UnsafePlan:
         return True
     return False
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_two_partitions_have_the_same_events_only_where_the_same_happens_to_both(seed: int) -> None:
+    draw = random.Random(seed)
+    happens = dict[TopicPartition, list[tuple[object, ...]]]()
+    last = dict[TopicPartition, int]()
+    stages = list[ReassignStage | ElectStage]()
+
+    def told(key: TopicPartition, number: int, *what: object) -> None:
+        is_next = key in last and last[key] != number
+        happens.setdefault(key, []).append((is_next, *what))
+        last[key] = number
+
+    for number in range(1, draw.randint(2, 5)):
+        keys = [TopicPartition(draw.choice("ab"), each) for each in draw.sample(range(8), 5)]
+        moves = [Move(key, (1, 2), draw.choice(((2, 1), (1, 3), (3,))), 0, Reason.BALANCE) for key in keys[:3]]
+        elections = tuple(Election(key, draw.choice((1, 2))) for key in keys[2:])
+        is_moving = draw.random() < 0.7
+        for move in moves if is_moving else ():
+            told(move.topic_partition, number, move.from_replicas, move.to_replicas)
+        for election in elections:
+            told(election.topic_partition, number, election.leader)
+        stage = ReassignStage(number, tuple(moves), elections=elections) if is_moving else ElectStage(number, elections)
+        stages.append(stage)
+    found = events_of(Plan("demo", "id", Source("sha256:0"), stages=tuple(stages)))
+    rows = zip(found.topic.tolist(), found.number.tolist(), map(tuple, found.told.tolist()), strict=True)
+    by_key = {TopicPartition(found.topics[topic], number): told for topic, number, told in rows}
+    assert by_key.keys() == happens.keys()
+    for (one, events), (other, others) in product(by_key.items(), repeat=2):
+        assert (events == others) == (happens[one] == happens[other]), (one, other)
