@@ -63,7 +63,10 @@ def coordinator_changes(stages: Iterable[Stage], observed: Cluster) -> tuple[Coo
     A coordinator moves with its partition's leader: when the plan elects another one, or when the leader is no longer
     among the replicas; Kafka then takes the first of the new list that is in sync.
     """
-    leaders = leaders_after(stages, observed)
+    return _changes(leaders_after(stages, observed), observed)
+
+
+def _changes(leaders: Mapping[int, int | None], observed: Cluster) -> tuple[CoordinatorChange, ...]:
     found = (coordination(group.group_id, observed) for group in observed.groups)
     return tuple(
         CoordinatorChange(each.group_id, each.partition, each.broker, leaders[each.partition])
@@ -74,9 +77,9 @@ def coordinator_changes(stages: Iterable[Stage], observed: Cluster) -> tuple[Coo
 
 def coordinator_warnings(stages: Iterable[Stage], observed: Cluster) -> tuple[Problem, ...]:
     """Return the warning that groups get other coordinators, which are named where groups were observed."""
-    told = tuple(stages)
-    moved = [number for number, leader in leaders_after(told, observed).items() if leader != _leader(observed, number)]
-    changes = coordinator_changes(told, observed)
+    leaders = leaders_after(stages, observed)
+    moved = [number for number, leader in leaders.items() if leader != _leader(observed, number)]
+    changes = _changes(leaders, observed)
     if changes:
         named = named_some(f"{each.group_id} ({each.from_broker} -> {each.to_broker})" for each in changes)
         who = f"{len(changes)} groups get" if len(changes) > 1 else "1 group gets"

@@ -162,7 +162,8 @@ class Moves(SelfWritten[Move]):
 
     def rows_of_topics(self, names: Collection[str]) -> Ints:
         """Return the rows, in order, of the moves of partitions of these topics."""
-        return np.flatnonzero(np.array([name in names for name in self.topics], dtype=np.bool_)[self.topic])
+        position = _positions(self.topics)
+        return np.flatnonzero(np.isin(self.topic, [position[name] for name in names if name in position]))
 
     @property
     def topics_moved(self) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple, cast
 
 from reconciler.model.budget import Budget, Budgeted
 from reconciler.model.change import TopicChange, destruction
@@ -31,6 +31,9 @@ from reconciler.model.several import Outcomes
 from reconciler.model.stage import CopyingStage, LogDirsStage, Stage, elections_of, moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
+
+if TYPE_CHECKING:
+    from reconciler.model.move_table import Moves
 
 Prices = Mapping[int, Integer]
 """Broker to a dual price: a charge for each replica there. The joint prices of a proof may be larger than 64 bits."""
@@ -375,6 +378,18 @@ class Plan:
     made_summary: Annotated[Summary | None, HIDDEN, "Its summary, once it was asked for."] = field(
         default=None, init=False, compare=False, repr=False
     )
+    made_moves: Annotated[Any, HIDDEN, "Its moves as columns, once they were asked for."] = field(
+        default=None, init=False, compare=False, repr=False
+    )
+
+    def every_move(self) -> "Moves":
+        """Return the moves between brokers of all stages, in order, as columns."""
+        if self.made_moves is None:
+            from reconciler.model.move_table import table_of_moves  # loads numpy
+
+            # What follows from a frozen value may be kept in it.
+            object.__setattr__(self, "made_moves", table_of_moves(self.stages))
+        return cast("Moves", self.made_moves)
 
     @property
     def is_empty(self) -> bool:
@@ -404,9 +419,7 @@ class Plan:
         return self.made_summary  # type: ignore[return-value] # just made
 
     def _summed(self) -> Summary:
-        from reconciler.model.move_table import table_of_moves  # loads numpy
-
-        moves = table_of_moves(self.stages)
+        moves = self.every_move()
         first, last = moves.ends
         inside = [move for stage in self.stages if isinstance(stage, LogDirsStage) for move in stage.moves]
         return Summary(

@@ -76,7 +76,13 @@ class CountTargets:
 
 def least_cost(standing: Standing, cost: Cost) -> Solved:
     """Minimise the sum of the costs of the replicas placed; `cost` is of all rows."""
-    return solve(standing, cost.take(standing.number), flat_sinks(standing.choices))
+    choices, demand, own = standing.choices, standing.demand, cost.take(standing.number)
+    if standing.before is not None and own.turns is None and not (choices.named == 0).any():
+        # Of the brokers that a row names all is decided, and the others cost it the same: so each choice does.
+        value = own.of(demand.named, standing.before.table(len(demand.rule), standing.held.shape[1]))
+        nothing = np.zeros(choices.places, dtype=np.int64)
+        return Solved(standing, nothing, np.zeros_like(choices.low), value, value)
+    return solve(standing, own, flat_sinks(choices))
 
 
 def evened(standing: Standing, targets: CountTargets, *, near: Cost | None = None) -> Solved:

@@ -394,7 +394,6 @@ def _moves(
     is_relief = (moves.is_removed & np.isin(moves.before, [*full])).any(axis=1)
     why = np.where(is_relief, whys.setdefault(Why(Reason.BALANCE, limit_at), len(whys)), 0)
     why[~(moves.is_added.any(axis=1) | moves.is_removed.any(axis=1))] = whys.setdefault(for_leaders, len(whys))
-    # Of several rules that a partition breaks the last one is told.
     found = np.array([whys.setdefault(Why(each.reason, each.at), len(whys)) for each in broken], dtype=np.int64)
     asked = moves.partitions_of([each.topic_partition for each in broken])
     place = places_in(moves.partition, asked)

@@ -57,9 +57,8 @@ class Row:
 def plan_rows(plan: Plan, *, arrow: str = "->") -> tuple[Row, ...]:
     """Return the plan's changes: topics first, then moves by reason, topic and place, then elections."""
     from reconciler.model.move_groups import grouped  # loads numpy, which differences have no use for
-    from reconciler.model.move_table import table_of_moves
 
-    groups = grouped(table_of_moves(plan.stages), _group)
+    groups = grouped(plan.every_move(), _group)
     rows = [topic_row(change, arrow=arrow) for change in plan.topic_changes]
     emptied = _emptied(plan)
     is_rollback = plan.source.rolls_back is not None

@@ -96,7 +96,7 @@ class Dealing:
     how long each may become at no cost. `_weight` [brokers x directions] is a row's sum of all stages, and `_slots`
     how many of all slots are needed: parts of SCALE. `_count`, `_end` and `_other` [as `_load`]: the number of copies,
     when the largest of them ends, and the row of its other broker. `_reach` [as `_load`]: what one more copy adds to,
-    `_load` or, where it holds the largest copy back, `_end`.
+    `_load` or, where it holds the largest copy back, `_end`. `_first`: in which place of the batch each is first named.
     """
 
     def __init__(self, loads: Loads, steps: Ints, placed: Ints, per_stage: int, stages: int) -> None:
@@ -201,17 +201,20 @@ class Dealing:
 
     def _is_together(self, asked: Loads, best: Ints) -> Bools:
         """Return which may all be dealt: those that come first at each broker, where their stage has room for all."""
-        cells = best[:, None] * len(self._weight) + asked.rows
-        # What asks nothing of nobody meets no other; so each such place is a cell of its own.
-        is_free = asked.sizes == 0
-        cells[is_free] = -1 - np.arange(np.count_nonzero(is_free))
-        is_first = np.zeros(cells.size, dtype=np.bool_)
-        is_first[np.unique(cells, return_index=True)[1]] = True
-        order = np.argsort(best, kind="stable")
-        turn = np.empty_like(order)
-        turn[order] = place_among_equals(best[order])
-        found: Bools = (best >= 0) & (turn < self._room[best])
-        return found & is_first.reshape(cells.shape).all(axis=1)
+        # Those without a stage have a cell of their own, before the first one of each broker.
+        cells = asked.rows * (self.count + 1) + best[:, None] + 1
+        place = np.arange(cells.size).reshape(cells.shape)
+        self._first[cells] = cells.size
+        np.minimum.at(self._first, cells.ravel(), place.ravel())
+        # What asks nothing of nobody meets no other.
+        is_first = (self._first[cells] == place) | (asked.sizes == 0)
+        found: Bools = (best >= 0) & is_first.all(axis=1)
+        if int(self._room[best].min(initial=len(best))) < len(best):
+            order = np.argsort(best, kind="stable")
+            turn = np.empty_like(order)
+            turn[order] = place_among_equals(best[order])
+            found &= turn < self._room[best]
+        return found
 
     def _take(self, asked: Loads, stages: Ints) -> None:
         np.subtract.at(self._room, stages, 1)
@@ -244,6 +247,7 @@ class Dealing:
         )
         self._longest = np.pad(self._longest, (0, more))
         self._room = np.pad(self._room, (0, more), constant_values=self._per_stage)
+        self._first = np.zeros(len(self._weight) * (self.count + 1), dtype=np.int64)
         self._pour()
 
     def _pour(self) -> None:

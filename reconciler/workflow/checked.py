@@ -15,7 +15,7 @@ from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.columns import NONE, Ints, alike, narrowed, place_among_equals, places_in
 from reconciler.model.desired import Desired, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, needed_in_sync
-from reconciler.model.move_table import Moves, table_of_moves
+from reconciler.model.move_table import Moves
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
@@ -139,7 +139,7 @@ class Events:
 
 def events_of(plan: Plan) -> Events:
     """Return what happens to the partitions of a plan, in columns."""
-    moves = table_of_moves(plan.stages)
+    moves = plan.every_move()
     elected = [(stage.number, each) for stage in plan.stages for each in elections_of(stage)]
     position = {name: place for place, name in enumerate(moves.topics)}
     led = [(position.setdefault(each.topic_partition.topic, len(position)), each) for _, each in elected]
