@@ -55,12 +55,22 @@ def bounds_of(demand: Demand, choices: Choices, index: Ints) -> Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Seats:
-    """The brokers worth looking at, arrays [n, seats]: `column` (-1 none), `state`, `weight`, `rack`."""
+    """The brokers worth looking at, arrays [n, seats]: `column` (-1 none), `state`, `weight`, `rack`.
+
+    First come the `named` ones of each row, then as many of each rack as of any other, rack after rack.
+    """
 
     column: Ints
     state: States
     weight: Ints
     rack: Ints
+    named: int
+
+    def of_rack(self, rack: int, racks: int) -> Ints:
+        """Return the seats that may be of that rack."""
+        each = (self.column.shape[1] - self.named) // racks
+        start = self.named + rack * each
+        return np.append(np.arange(self.named), np.arange(start, start + each))
 
 
 def cheapest_sets(seats: Seats, bounds: Bounds) -> Cheapest:
@@ -84,9 +94,11 @@ def _ranked(seats: Seats, weight: Ints, most: int, racks: int) -> tuple[Ints, In
     seat = np.zeros((n, racks, most + 1), dtype=np.int64)
     everyone = np.arange(n)
     for rack in range(racks):
-        left = np.where(seats.rack == rack, weight, beyond)
+        some = seats.of_rack(rack, racks)
+        left = np.where(seats.rack[:, some] == rack, weight[:, some], beyond)
         for place in range(min(most + 1, left.shape[1])):
-            seat[:, rack, place] = nearest = left.argmin(axis=1)
+            nearest = left.argmin(axis=1)
+            seat[:, rack, place] = some[nearest]
             ranked[:, rack, place] = left[everyone, nearest]
             left[everyone, nearest] = beyond
     return ranked, seat
@@ -167,7 +179,9 @@ class Shortlist:
         )
         of_kind = np.where(others >= 0, self.choices.kinds[kind[:, None], others], np.int8(-1))
         state = np.concatenate([self.choices.named[index], of_kind], axis=1)
-        return Seats(column, state, own + self.asked[kind[:, None], column], self.demand.rules.rack[column])
+        return Seats(
+            column, state, own + self.asked[kind[:, None], column], self.demand.rules.rack[column], named.shape[1]
+        )
 
 
 def _most_in_a_rack(rack: Ints, columns: Ints) -> int:

@@ -174,6 +174,8 @@ class DiskUse:
     def _leaving(self, steps: Steps) -> dict[int, int]:
         """Return the bytes that these steps remove, by broker; 0 of what is not known."""
         table, moves = table_of(self._observed), steps.moves
+        if not moves.is_removed.any():
+            return {}
         rows = table.rows_at(moves.topics, moves.topic, moves.number)
         known = np.flatnonzero(rows >= 0)
         gone = np.where(moves.is_removed, moves.before, NONE)[known]

@@ -97,7 +97,8 @@ def _columns(
     asked = [observed.topics[name].configs.get(MIN_ISR, "") for name in table.topics]
     min_isr = np.unique(asked, return_inverse=True)[1][table.topic[rows]]
     # A broker is the place where it is named first, a rack likewise: two kinds differ in who is the same as whom.
-    brokers = narrowed(np.hstack((table.replicas[rows], table.isr[rows], table.leader[rows, None], steps)))
+    columns = (table.replicas[rows], table.isr[rows], table.leader[rows, None], steps)
+    brokers = np.hstack([*map(narrowed, columns)])
     known = [observed.brokers[each] for each in sorted(observed.brokers)]
     place = places_in(np.array([each.id for each in known], dtype=np.int64), brokers)
     # What stands last is of brokers that are not known: their place is NONE, which is -1.
