@@ -128,7 +128,9 @@ class Moves(SelfWritten[Move]):
     @property
     def bytes_a_copy(self) -> Ints:
         """The bytes that each new replica copies: all of a partition's are whole copies of the same size."""
-        return np.where(self.copies > 0, self.bytes // np.maximum(self.copies, 1), 0)
+        found = np.where(self.copies > 0, self.bytes // np.maximum(self.copies, 1), 0)
+        # One copy fits 64 bits where several do not.
+        return exact(found.tolist()) if found.dtype == np.object_ else found
 
     @property
     def in_order(self) -> Ints:

@@ -71,6 +71,7 @@ def test_columns_tell_what_each_move_tells(seed: int) -> None:
         each.removed for each in moves
     ]
     assert table.copies.tolist() == [len(each.added) for each in moves]
+    assert table.bytes_a_copy.dtype == np.int64
     assert table.bytes_a_copy.tolist() == [each.bytes // max(1, len(each.added)) for each in moves]
     assert table.is_change.tolist() == [each.from_replicas != each.to_replicas for each in moves]
     assert [moves[row] for row in table.in_order.tolist()] == sorted(moves, key=lambda each: each.topic_partition)

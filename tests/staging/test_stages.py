@@ -514,3 +514,11 @@ def test_a_huge_copy_whose_leader_leaves_first_is_dealt_before_small_ones() -> N
     found = staged(observed, moves, states={1: BrokerState.DRAINING}, policy=policy).stages
     assert busiest_broker_seconds(served_moves(found, observed), policy) == 600
     assert sum(stage.estimated_seconds for stage in found if isinstance(stage, ReassignStage)) == 600 + 2 * 5
+
+
+def test_copies_that_come_to_more_than_64_bits_are_staged() -> None:
+    size = 1 << 62
+    observed = cluster("1a 2b 3c 4d", f"t-0: 1 size {size}", "t-1: 1 size 5")
+    moves = [move("t-0: 1 -> 2,3,4", size=size), move("t-1: 1 -> 2", size=5)]
+    stages = staged(observed, moves).stages
+    assert sum(stage.bytes for stage in stages if isinstance(stage, ReassignStage)) == 3 * size + 5
