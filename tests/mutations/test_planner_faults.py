@@ -416,8 +416,8 @@ FAULTS = [
     Fault(
         "a move's bytes are those of one copy",
         "place._moves",
-        "copies * max(one, 0)",
-        "max(one, 0)",
+        "exact_product(moves.copies, np.maximum(size, 0))",
+        "np.maximum(size, 0)",
         "beside assigned ones",
     ),
     Fault(
