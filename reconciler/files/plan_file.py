@@ -37,6 +37,7 @@ def with_id(plan: Plan) -> Plan:
         text = readable_json(document | {"id": named.id, "digest": digest}, _WHOLE)
         object.__setattr__(named, "made_text", text)
         object.__setattr__(named, "made_summary", plan.summary)
+        object.__setattr__(named, "made_moves", plan.every_move())
     return named
 
 

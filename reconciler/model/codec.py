@@ -9,8 +9,7 @@ A property is written where its return type is `Annotated`, and so is a class va
 classes is told apart by the `Literal` class variable that each of them has. The notes below change all this.
 """
 
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -20,19 +19,9 @@ from inspect import cleandoc
 from itertools import count
 from operator import attrgetter
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    overload,
-)
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from reconciler.model.on_demand import SelfWritten
 
 T = TypeVar("T")
 MAX_INTEGER = (1 << 63) - 1
@@ -471,38 +460,6 @@ def _texts_or_not(found: Any) -> tuple[str | None, ...]:
 
 _KNOWN_OR_NOT: dict[Any, Callable[[Any], Any]] = {int | None: _numbers_or_not, str | None: _texts_or_not}
 """Lists in which something may be unknown: read at one look, as a large cluster has one a partition."""
-
-
-class SelfWritten(Sequence[T]):
-    """A sequence whose items are made when one is looked at, and written without; equal to a tuple of the same."""
-
-    @property
-    @abstractmethod
-    def values(self) -> tuple[T, ...]:
-        """All items, made once."""
-
-    @abstractmethod
-    def written(self) -> list[Any]:
-        """Return the items as they would be written one by one."""
-
-    def __iter__(self) -> Iterator[T]:
-        return iter(self.values)
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
-    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
-        return self.values[index]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SelfWritten | tuple) and len(self) == len(other) and tuple(self) == tuple(other)
-
-    def __hash__(self) -> int:
-        return hash(self.values)
-
-    def __repr__(self) -> str:
-        return repr(self.values)
 
 
 def _items(codec: _Codec, kind: type) -> _Codec:

@@ -14,9 +14,10 @@ from reconciler.model.codec import MAX_INTEGER
 T = TypeVar("T", bound=Any)
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-_MOST_DENSE = 1 << 16
 NONE = -1
 """In any column: nobody, nothing, unknown; behind the last item of a list."""
+_MOST_DENSE = 1 << 16
+"""Numbers below this are looked up in a column that has a place for each of them."""
 
 
 def alike(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
@@ -41,6 +42,13 @@ def place_among_equals(ordered: Ints) -> Ints:
     """Return, of numbers in ascending order, how many equal ones stand before each."""
     place: Ints = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
     return place
+
+
+def starts_of_runs(*columns: Ints) -> Bools:
+    """Return which rows differ from the row before them, in any of these columns; the first row does."""
+    found = np.ones(len(columns[0]), dtype=np.bool_)
+    found[1:] = np.any([np.diff(column) != 0 for column in columns], axis=0)
+    return found
 
 
 def counted(sizes: Ints) -> Ints:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from reconciler.model.columns import Ints, lists_of, sums
+from reconciler.model.columns import Ints, lists_of, starts_of_runs, sums
 from reconciler.model.move_table import Moves, Why
 
 K = TypeVar("K", bound=tuple[Any, ...])
@@ -61,8 +61,7 @@ def grouped(moves: Moves, key: Callable[[Why, str], K]) -> Mapping[K, MoveGroup]
     group, keys = _numbered(moves, key)
     # First all moves of a partition in a group, in their order; what is summed of partitions is asked of the ends.
     order = np.lexsort((moves.partition, group))
-    is_first = np.ones(len(order), dtype=np.bool_)
-    is_first[1:] = (np.diff(group[order]) != 0) | (np.diff(moves.partition[order]) != 0)
+    is_first = starts_of_runs(group[order], moves.partition[order])
     first, last = order[is_first], order[np.append(is_first[1:], True)]
     of_way = group[first]
     topics = Counter(place for place, _ in {*zip(of_way.tolist(), moves.topic[first].tolist(), strict=True)})

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reconciler.model.codec import SelfWritten
 from reconciler.model.columns import NONE, Bools, Ints, beside_each_other, exact, is_at, lists_of, padded, rows_of_each
 from reconciler.model.move import NONE_ASKED, Move, Reason
+from reconciler.model.on_demand import SelfWritten
+from reconciler.model.partition_table import PartitionTable
 from reconciler.model.problem import Location
 from reconciler.model.stage import ReassignStage, Stage
-from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.topic_partition import TopicPartition, named
 
 _COLUMNS = ("topic", "number", "before", "after", "bytes", "why", "is_size_known")
 
@@ -174,11 +175,11 @@ class Moves(SelfWritten[Move]):
 
     def topic_partitions(self) -> Iterator[TopicPartition]:
         """Yield the partition of each row."""
-        names = self.topics
-        return (
-            TopicPartition(names[place], number)
-            for place, number in zip(self.topic.tolist(), self.number.tolist(), strict=True)
-        )
+        return named(self.topics, self.topic.tolist(), self.number.tolist())
+
+    def rows_in(self, table: PartitionTable) -> Ints:
+        """Return the row of each move's partition in that table; NONE where it has no such partition."""
+        return table.rows_at(self.topics, self.topic, self.number)
 
     def written(self) -> list[dict[str, Any]]:
         """Return each row as `to_json` writes the move that it is."""
@@ -200,9 +201,9 @@ class Moves(SelfWritten[Move]):
     def _span(self) -> int:
         return 1 + int(self.number.max(initial=0))
 
-    def _columns(self) -> Iterator[Iterable[Any]]:
+    def _columns(self) -> tuple[Iterable[Any], ...]:
         lists = [map(list, lists_of(each)) for each in (self.before, self.after)]
-        return iter((self.topic.tolist(), self.number.tolist(), *lists, self.bytes.tolist(), self.why.tolist()))
+        return (self.topic.tolist(), self.number.tolist(), *lists, self.bytes.tolist(), self.why.tolist())
 
     @cached_property
     def values(self) -> tuple[Move, ...]:

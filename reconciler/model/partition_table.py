@@ -13,7 +13,7 @@ import numpy as np
 
 from reconciler.model.cluster import Partition
 from reconciler.model.columns import NONE, Bools, Ints, lists_of
-from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.topic_partition import TopicPartition, named
 
 UNTOLD = -2
 """In all of a row of `sizes` or `log_dirs`: the partition has no such list."""
@@ -164,9 +164,8 @@ class PartitionTable:
 
     def targets(self, rows: Ints) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
         """Yield the key and the target replicas of each of these rows."""
-        columns = self.topic[rows].tolist(), self.number[rows].tolist(), lists_of(self.target[rows])
-        for topic, number, replicas in zip(*columns, strict=True):
-            yield TopicPartition(self.topics[topic], number), replicas
+        keys = named(self.topics, self.topic[rows].tolist(), self.number[rows].tolist())
+        return zip(keys, lists_of(self.target[rows]), strict=True)
 
     def of_topic(self, position: int) -> "Rows":
         """Return the partitions of a topic."""

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from reconciler.model.codec import SelfWritten
 from reconciler.model.columns import Ints, lists_of
+from reconciler.model.on_demand import SelfWritten
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import Restore
 

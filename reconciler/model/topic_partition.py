@@ -1,5 +1,6 @@
 """Names a partition: the key of everything that moves."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 from reconciler.model.codec import OBJECT
@@ -13,6 +14,11 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def named(names: Sequence[str], topics: Iterable[int], numbers: Iterable[int]) -> Iterator[TopicPartition]:
+    """Yield partitions by columns: the positions of their topics in `names`, and their numbers."""
+    return (TopicPartition(names[topic], number) for topic, number in zip(topics, numbers, strict=True))
 
 
 PartitionObject = Annotated[TopicPartition, OBJECT]

@@ -12,7 +12,7 @@ from reconciler.model.columns import Ints, lists_of, sums
 from reconciler.model.move_table import Moves
 from reconciler.model.plan import BrokerShare
 from reconciler.model.table_maker import table_of
-from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.topic_partition import TopicPartition, named
 
 Shares = Mapping[int, BrokerShare]
 
@@ -34,8 +34,8 @@ class Target:
     @cached_property
     def lists(self) -> Mapping[TopicPartition, tuple[int, ...]]:
         """The same, by partition."""
-        names, columns = self.topics, (self.topic.tolist(), self.number.tolist(), lists_of(self.replicas))
-        return {TopicPartition(names[topic], number): ids for topic, number, ids in zip(*columns, strict=True)}
+        keys = named(self.topics, self.topic.tolist(), self.number.tolist())
+        return dict(zip(keys, lists_of(self.replicas), strict=True))
 
 
 def shares(observed: Cluster, target: Target, deleted: Collection[str] = ()) -> tuple[Shares, Shares]:

@@ -16,7 +16,7 @@ from reconciler.model.columns import NONE, Bools, Ints, alike, lists_of, padded
 from reconciler.model.desired import Desired
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.table_maker import table_of
-from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.topic_partition import TopicPartition, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,7 @@ class PartitionsToPlace(Iterable[PartitionToPlace]):
 
     def keys(self, rows: Ints) -> Iterator[TopicPartition]:
         """Yield the topics and numbers of these rows."""
-        for topic, number in zip(self.topic[rows].tolist(), self.number[rows].tolist(), strict=True):
-            yield TopicPartition(self.topics[topic], number)
+        return named(self.topics, self.topic[rows].tolist(), self.number[rows].tolist())
 
     def unlike(self) -> Iterator[PartitionToPlace]:
         """Yield the first of those of each topic that have the same choice, and each of which something is fixed."""

@@ -115,7 +115,7 @@ def _rollback(
     moves: Moves, elected: Sequence[TopicPartition], topics: frozenset[str], observed: Cluster, leases: Sequence[str]
 ) -> Rollback:
     table = table_of(observed)
-    rows = np.append(table.rows_at(moves.topics, moves.topic, moves.number), table.rows_of(elected))
+    rows = np.append(moves.rows_in(table), table.rows_of(elected))
     is_touched = np.zeros(len(table.number), dtype=np.bool_)
     is_touched[rows[rows >= 0]] = True
     rows = np.flatnonzero(is_touched)

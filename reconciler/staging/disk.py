@@ -176,7 +176,7 @@ class DiskUse:
         table, moves = table_of(self._observed), steps.moves
         if not moves.is_removed.any():
             return {}
-        rows = table.rows_at(moves.topics, moves.topic, moves.number)
+        rows = moves.rows_in(table)
         known = np.flatnonzero(rows >= 0)
         gone = np.where(moves.is_removed, moves.before, NONE)[known]
         return sums(gone, table.sizes_on(rows[known], gone))

@@ -229,7 +229,7 @@ def _unknown_sizes(copying: Moves) -> Iterator[Problem]:
 def _leaderless(copying: Moves, observed: Cluster) -> Iterator[Problem]:
     """Yield a warning for the copies that nobody can serve."""
     table = table_of(observed)
-    leaders = table.leaders(table.rows_at(copying.topics, copying.topic, copying.number))
+    leaders = table.leaders(copying.rows_in(table))
     without = [*map(str, copying.part(np.flatnonzero(leaders < 0)).topic_partitions())]
     if without:
         message = (
@@ -244,7 +244,7 @@ def _lagging_kept(moves: Moves, situation: Situation) -> Iterator[Problem]:
     table = table_of(situation.observed)
     if not table.lagging.any():
         return None
-    rows = table.rows_at(moves.topics, moves.topic, moves.number)
+    rows = moves.rows_in(table)
     is_lagging = (rows >= 0) & np.any(table.lagging, axis=1)[rows]
     told = []
     for move in moves.part(np.flatnonzero(is_lagging)):

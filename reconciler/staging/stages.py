@@ -81,7 +81,8 @@ def stage_moves(
     """
     # Sorted, so that the same plan gives the same stages whatever order the planner found its moves in.
     given = Moves.of(moves)
-    whole = given.part(given.in_order[given.is_change[given.in_order]])
+    order = given.in_order
+    whole = given.part(order[given.is_change[order]])
     due, skipped = due_now(elections_now, whole, observed)
     at = situation(observed, desired, rules, {election.topic_partition: election.leader for election in due})
     steps = chains(whole, at)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from reconciler.model.columns import NONE, Bools, Ints, rows_of_each
 from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.move import Move, Reason
 from reconciler.model.move_table import Moves
+from reconciler.model.on_demand import MadeOnDemand
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 
@@ -65,9 +66,9 @@ class Step(NamedTuple):
     is_handover: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class Steps(Sequence[Step]):
-    """Steps as columns, a row each; who looks at few of them takes a `Step`, made when it is asked for."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Steps(MadeOnDemand[Step]):
+    """Steps as columns, a row each."""
 
     moves: Moves
     source: Ints  # [rows]; NONE for nobody
@@ -106,15 +107,9 @@ class Steps(Sequence[Step]):
     def __len__(self) -> int:
         return len(self.urgency)
 
-    @overload
-    def __getitem__(self, index: int) -> Step: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Step, ...]: ...
-    def __getitem__(self, index: int | slice) -> Step | tuple[Step, ...]:
-        return self._values[index]
-
     @cached_property
-    def _values(self) -> tuple[Step, ...]:
+    def values(self) -> tuple[Step, ...]:
+        """The steps themselves."""
         columns = (self.moves.bytes_a_copy, self.source, self.urgency, self.elected, self.is_handover)
         return tuple(
             Step(
@@ -170,7 +165,7 @@ class Situation:
     def standings(self, moves: Moves, leader: Ints) -> Iterator[Standing]:
         """Yield the standing of each move's partition, led as said; one that was not observed has nothing in sync."""
         table = table_of(self.observed)
-        rows = table.rows_at(moves.topics, moves.topic, moves.number)
+        rows = moves.rows_in(table)
         columns = leader.tolist(), table.isr[rows].tolist(), (rows >= 0).tolist()
         for one, isr, is_known in zip(*columns, strict=True):
             in_sync = tuple([replica for replica in isr if replica >= 0]) if is_known else ()
@@ -179,7 +174,7 @@ class Situation:
     def leaders(self, moves: Moves) -> Ints:
         """Return who leads each move's partition when its first move begins; NONE for nobody."""
         table = table_of(self.observed)
-        leaders = table.leaders(table.rows_at(moves.topics, moves.topic, moves.number))
+        leaders = table.leaders(moves.rows_in(table))
         if self.elected:
             rows = moves.rows_of(self.elected)
             leaders[rows] = [self.elected[key] for key in moves.part(rows).topic_partitions()]

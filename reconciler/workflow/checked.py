@@ -12,7 +12,7 @@ import numpy as np
 from reconciler.diff.rules import NO_RACK, TopicRules, topic_rules
 from reconciler.model.change import AlterConfigs, CreateTopic, TopicChange
 from reconciler.model.cluster import Cluster, Partition
-from reconciler.model.columns import NONE, Ints, alike, narrowed, place_among_equals, places_in
+from reconciler.model.columns import NONE, Ints, alike, narrowed, place_among_equals, places_in, starts_of_runs
 from reconciler.model.desired import Desired, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, needed_in_sync
 from reconciler.model.move_table import Moves
@@ -22,7 +22,7 @@ from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_configs import TOPIC_CONFIGS
-from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.topic_partition import TopicPartition, named
 from reconciler.simulate.configs import value_problem
 from reconciler.simulate.reach import Ran, run_stage
 from reconciler.simulate.storage import with_put
@@ -77,10 +77,7 @@ def _one_of_each_kind(plan: Plan, observed: Cluster, rules: Mapping[str, TopicRu
     if len(others):
         first, _ = alike(_columns(table, rows[others], events.told[others], observed, rules))
         alone = np.append(alone, others[first])
-    return frozenset(
-        TopicPartition(events.topics[topic], number)
-        for topic, number in zip(events.topic[alone].tolist(), events.number[alone].tolist(), strict=True)
-    )
+    return frozenset(named(events.topics, events.topic[alone].tolist(), events.number[alone].tolist()))
 
 
 def _columns(
@@ -156,7 +153,7 @@ def events_of(plan: Plan) -> Events:
     # A stage's moves come before its elections, and so they stand.
     order = np.lexsort((stage, topic * (1 + int(number.max(initial=0))) + number))
     topic, number, stage, told = topic[order], number[order], stage[order], told[order]
-    is_first = np.append(True, (np.diff(topic) != 0) | (np.diff(number) != 0))[: len(topic)]
+    is_first = starts_of_runs(topic, number)
     told[1:, 0] += np.where(~is_first[1:] & (np.diff(stage) != 0), _NEXT_STAGE, 0)
     row = np.cumsum(is_first) - 1
     turn = place_among_equals(row)

@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -184,5 +183,5 @@ def test_every_move_is_served_by_the_leader_of_that_moment(seed: int) -> None:
     for move, source in expected:
         busy.update({(broker, "in"): move.bytes // len(move.added) for broker in move.added})
         busy.update({(source, "out"): move.bytes} if source is not None and move.added else {})
-    policy = replace(MovePolicy(), throttle_bytes_per_second=1)
+    policy = MovePolicy(throttle_bytes_per_second=1)
     assert busiest_broker_seconds(served, policy) == max(busy.values(), default=0)
