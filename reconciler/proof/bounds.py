@@ -14,12 +14,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from reconciler.model.columns import exact_product
 from reconciler.model.desired import Balance, BalanceTarget, Off, Within
 from reconciler.model.plan import PriceLevel
-from reconciler.proof.basics import Bools, Ints, NotProved, whole_numbers
+from reconciler.proof.basics import SAFE, Bools, Ints, NotProved, exact_sum
 from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_leaders, cheapest_sets, price_row
 from reconciler.proof.counts import Banded, Box, CountCost, Free, count_cost_of, squares_of
-from reconciler.proof.demands import NOBODY, Demands
+from reconciler.proof.demands import Demands, columns_of
 from reconciler.proof.reached import Reached
 
 REPLICAS_BALANCE, TOPICS_BALANCE, EVENNESS = "replicas balance", "topics balance", "evenness"
@@ -72,18 +73,15 @@ class Measure:
 
 def replica_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[Holdings, Mapping[str, Measure]]:
     """Return what the choice of replicas is measured by, objective by objective."""
-    sizes = _sizes(demands)
-    is_copied = demands.is_copied
-    assigned = [each for each in demands.decided.values() if each.is_assigned and each.now]
-    forced = [len(set(each.replicas).difference(each.now)) for each in assigned]
-    forced_bytes = sum(copies * (each.size or 0) for copies, each in zip(forced, assigned, strict=True))
+    sizes, is_copied, forced = _sizes(demands), demands.is_copied, demands.decided.forced
+    forced_bytes = exact_sum(exact_product(forced, np.maximum(demands.decided.size, 0)))
     holdings = _replica_holdings(demands, end)
     _refuse_crowded(demands, holdings)
     none = np.zeros_like(is_copied)
     capacity, targets = demands.brokers.capacity.replicas, (balance.replicas, balance.topics)
     measures = _balances(holdings, demands, capacity, targets, (REPLICAS_BALANCE, TOPICS_BALANCE))
     measures[BYTES] = Measure(sizes * is_copied, Free(), Free(), forced_bytes, end.bytes)
-    measures[COPIES] = Measure(is_copied, Free(), Free(), sum(forced), end.copies)
+    measures[COPIES] = Measure(is_copied, Free(), Free(), int(forced.sum()), end.copies)
     squares = squares_of(demands.brokers.capacity.replicas)
     measures[EVENNESS] = Measure(none, squares, Free(), 0, squares.value(holdings.final.sum(axis=0)))
     return holdings, measures
@@ -94,10 +92,9 @@ def leader_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[H
     holdings = _leader_holdings(demands, end)
     names = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
     measures = _balances(holdings, demands, demands.brokers.capacity.leaders, (balance.leaders, balance.topics), names)
-    assigned = (each for each in demands.decided.values() if each.is_assigned and each.now)
-    forced = sum(each.replicas[0] != each.now[0] for each in assigned)
-    pairs = zip(end.replicas, demands.rows.now, strict=True)
-    changed = sum(bool(now) and after[0] != now[0] for after, now in pairs)
+    rows, decided = demands.rows, demands.decided
+    forced = int((decided.is_assigned & decided.is_there & (decided.replicas[:, 0] != decided.now[:, 0])).sum())
+    changed = int((rows.is_there & (end.replicas[:, 0] != rows.now[:, 0])).sum())
     measures[LEADERS_CHANGED] = Measure(demands.is_copied, Free(), Free(), forced, forced + changed)
     return holdings, measures
 
@@ -109,7 +106,7 @@ def _balances(
     targets: Sequence[BalanceTarget],
     names: Sequence[str],
 ) -> dict[str, Measure]:
-    none = np.zeros(len(demands.rows.keys), dtype=np.int64)
+    none = np.zeros(len(demands.rows), dtype=np.int64)
     counts = holdings.final.sum(axis=0)
     found = {}
     if not isinstance(targets[0], Off):
@@ -140,13 +137,10 @@ def paid_for_topics(demands: Demands, end: Reached, target: BalanceTarget, price
 
 def _sharing(demands: Demands) -> Bools:
     """Return [topics, brokers]: who may get or keep a replica of a topic, or has one that stays."""
-    found = np.array([demands.brokers.mask(allowed.takers) for allowed in demands.allowed], dtype=np.bool_)
-    for topic, now in zip(demands.rows.topics, demands.rows.now, strict=True):
-        found[topic, demands.brokers.columns(demands.allowed[topic].holders.intersection(now))] = True
-    staying = [(each.topic, each.replicas) for each in demands.decided.values()]
-    staying += [(demands.rows.topics[row], kept) for row, kept in demands.rows.kept.items()]
-    _count(found, demands, [(topic, replica) for topic, replicas in staying for replica in replicas])
-    return found
+    takers = demands.brokers.masks([each.takers for each in demands.allowed])
+    holders = demands.brokers.masks([each.holders for each in demands.allowed])
+    is_held = _counts(demands, demands.rows.topic, demands.now) > 0
+    return takers | (holders & is_held) | (_decided(demands) > 0) | (_kept(demands) > 0)
 
 
 def replica_bounds(
@@ -163,7 +157,7 @@ def replica_bounds(
     try:
         return _bounds(demands, holdings, measures, levels, lambda found: cheapest_sets(demands, found), fixed=fixed)
     except NoLegalSet as none:
-        message = f"no replica set of {demands.rows.keys[none.row]} keeps every rule"
+        message = f"no replica set of {demands.rows.key(none.row)} keeps every rule"
         raise NotProved(message) from None
 
 
@@ -229,20 +223,14 @@ def topic_price_table(demands: Demands, level: PriceLevel) -> Ints | None:
 
 
 def _sizes(demands: Demands) -> Ints:
-    return whole_numbers([size or 0 for size in demands.rows.sizes])
+    sizes = np.maximum(demands.rows.size, 0)
+    return sizes.astype(object) if int(sizes.max(initial=0)) >= SAFE else sizes
 
 
 def _replica_holdings(demands: Demands, end: Reached) -> Holdings:
-    settled = np.zeros((len(demands.topics), len(demands.brokers.ids)), dtype=np.int64)
-    lists = [(each.topic, each.replicas) for each in demands.decided.values()]
-    lists += [(demands.rows.topics[row], kept) for row, kept in demands.rows.kept.items()]
-    _count(settled, demands, [(topic, replica) for topic, replicas in lists for replica in replicas])
-    given = np.bincount(demands.topic, weights=demands.need(), minlength=len(demands.topics)).astype(np.int64)
-    final = settled.copy()
-    for row, kept in demands.rows.kept.items():
-        np.subtract.at(final, (demands.rows.topics[row], demands.brokers.columns(kept)), 1)
-    rows, places = np.nonzero(end.table != NOBODY)
-    np.add.at(final, (demands.topic[rows], end.table[rows, places]), 1)
+    rows, decided = demands.rows, _decided(demands)
+    settled, final = decided + _kept(demands), decided + _counts(demands, rows.topic, end.table)
+    given = np.bincount(rows.topic, weights=demands.need(), minlength=len(demands.topics)).astype(np.int64)
     return Holdings(settled, given, final, _weighed(demands), demands.brokers.capacity.most_replicas)
 
 
@@ -256,26 +244,33 @@ def _refuse_crowded(demands: Demands, holdings: Holdings) -> None:
 
 
 def _leader_holdings(demands: Demands, end: Reached) -> Holdings:
-    settled = np.zeros((len(demands.topics), len(demands.brokers.ids)), dtype=np.int64)
-    _count(settled, demands, [(each.topic, each.replicas[0]) for each in demands.decided.values() if each.replicas])
-    final = settled.copy()
-    if len(end.table):
-        np.add.at(final, (demands.topic, end.table[:, 0]), 1)
-    given = np.bincount(demands.topic, minlength=len(demands.topics)).astype(np.int64)
+    decided, topic = demands.decided, demands.rows.topic
+    settled = _counts(demands, decided.topic, columns_of(decided.replicas[:, :1], demands.brokers))
+    final = settled + _counts(demands, topic, end.table[:, :1])
+    given = np.bincount(topic, minlength=len(demands.topics)).astype(np.int64)
     return Holdings(settled, given, final, _weighed(demands))
 
 
 def _weighed(demands: Demands) -> Bools:
     found = np.zeros(len(demands.topics), dtype=np.bool_)
-    found[[each.topic for each in demands.decided.values() if each.is_assigned]] = True
-    found[demands.topic] = True
+    found[demands.decided.topic[demands.decided.is_assigned]] = True
+    found[demands.rows.topic] = True
     return found
 
 
-def _count(counts: Ints, demands: Demands, held: Sequence[tuple[int, int]]) -> None:
-    """Add one for each topic and broker that is named, brokers that take no part left out."""
-    column = demands.brokers.column
-    found = [(topic, column[replica]) for topic, replica in held if replica in column]
-    if found:
-        topic, at = np.array(found, dtype=np.int64).T
-        np.add.at(counts, (topic, at), 1)
+def _counts(demands: Demands, topic: Ints, columns: Ints) -> Ints:
+    """Return [topics, brokers] how often these columns [rows, width] name each broker, those that take part alone."""
+    rows, places = np.nonzero(columns >= 0)
+    counts = np.zeros((len(demands.topics), len(demands.brokers.ids)), dtype=np.int64)
+    np.add.at(counts, (topic[rows], columns[rows, places]), 1)
+    return counts
+
+
+def _decided(demands: Demands) -> Ints:
+    """Return [topics, brokers] the replicas of what is decided."""
+    return _counts(demands, demands.decided.topic, columns_of(demands.decided.replicas, demands.brokers))
+
+
+def _kept(demands: Demands) -> Ints:
+    """Return [topics, brokers] the replicas that no plan may move."""
+    return _counts(demands, demands.rows.topic, columns_of(demands.rows.kept, demands.brokers))

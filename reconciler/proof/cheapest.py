@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reconciler.model.columns import alike
 from reconciler.model.plan import PriceLevel, Prices
 from reconciler.proof.basics import Bools, Ints, NotProved, exact_sum, whole_numbers
-from reconciler.proof.demands import NOBODY, Demands, padded
+from reconciler.proof.demands import NOBODY, Demands
 from reconciler.proof.reached import Reached, leader_candidates
 
 _CHUNK = 1 << 14
@@ -57,11 +58,11 @@ class NoLegalSet(Exception):
 def cheapest_sets(demands: Demands, objectives: Sequence[Objective]) -> list[int]:
     """Return, for each objective, the sum over all rows of their cheapest sets; raise NoLegalSet where one has none."""
     sums = [0] * len(objectives)
-    if not demands.rows.keys:
+    if not len(demands.rows):
         return sums
     table = _Table.of(demands, objectives)
-    for start in range(0, len(demands.rows.keys), _CHUNK):
-        rows = np.arange(start, min(start + _CHUNK, len(demands.rows.keys)))
+    for start in range(0, len(demands.rows), _CHUNK):
+        rows = np.arange(start, min(start + _CHUNK, len(demands.rows)))
         sums = [sum_ + more for sum_, more in zip(sums, table.cheapest(rows), strict=True)]
     return sums
 
@@ -73,15 +74,14 @@ def cheapest_leaders(demands: Demands, end: Reached, objectives: Sequence[Object
     """
     if not len(end.table):
         return [0] * len(objectives)
-    now = padded([replicas[:1] for replicas in demands.rows.now], demands.brokers)
-    is_other = end.table != (now[:, :1] if now.shape[1] else NOBODY)
+    is_other = end.table != demands.now[:, :1]
     column = np.maximum(end.table, 0)
     is_open = leader_candidates(demands, end.table)
     sums = []
     for each in objectives:
         key = each.prices[column] + each.copy[:, None] * is_other
         if each.topic_prices is not None:
-            key = key + each.topic_prices[demands.topic[:, None], column]
+            key = key + each.topic_prices[demands.rows.topic[:, None], column]
         least = np.where(is_open, key, key.max() + 1).min(axis=1)
         is_open = is_open & (key == least[:, None])
         sums.append(exact_sum(least))
@@ -110,28 +110,26 @@ class _Table:
 
     @staticmethod
     def of(demands: Demands, objectives: Sequence[Objective]) -> "_Table":
-        kinds, brokers = demands.kinds, demands.brokers
-        now, kind = padded(demands.rows.now, brokers), demands.kind
-        holders = np.array([brokers.mask(each.allowed.holders) for each in kinds], dtype=np.bool_)
+        now, kind, rack = demands.now, demands.rows.kind, demands.brokers.rack
+        holders, takers = demands.who("holders"), demands.who("takers")
         may_keep = (now >= 0) & holders[kind[:, None], np.maximum(now, 0)]
-        may_keep[list(demands.rows.kept)] = False
-        high = np.array([each.bounds[1] for each in kinds], dtype=np.int64)
-        takers = np.array([brokers.mask(each.allowed.takers) for each in kinds], dtype=np.bool_)
+        may_keep[(demands.rows.kept >= 0).any(axis=1)] = False
+        low, high = (np.array([each.bounds[end] for each in demands.kinds], dtype=np.int64) for end in (0, 1))
         by_topic = any(each.topic_prices is not None for each in objectives)
-        pair = np.stack([kind, demands.topic if by_topic else np.zeros_like(kind)], axis=1)
-        pairs, group = np.unique(pair, axis=0, return_inverse=True)
+        pair = np.stack([kind, demands.rows.topic if by_topic else np.zeros_like(kind)], axis=1)
+        first, group = alike([*pair.T])
         return _Table(
             objectives=objectives,
-            rack=brokers.rack,
+            rack=rack,
             now=now,
             may_keep=may_keep,
             kind=kind,
-            topic=demands.topic,
+            topic=demands.rows.topic,
             need=demands.need(),
-            low=np.array([each.bounds[0] for each in kinds], dtype=np.int64),
+            low=low,
             high=high,
-            group=group.reshape(-1),
-            ranked=_ranked(objectives, pairs, takers, brokers.rack, useful=_useful(objectives, high) + now.shape[1]),
+            group=group,
+            ranked=_ranked(objectives, pair[first], takers, rack, useful=_useful(objectives, high) + now.shape[1]),
         )
 
     def cheapest(self, rows: Ints) -> Iterator[int]:

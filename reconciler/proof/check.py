@@ -1,15 +1,16 @@
 """Checks a plan: its moves followed, its values counted again, and the bound of each objective computed."""
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+
+import numpy as np
 
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
+from reconciler.model.columns import beside_each_other, sums
 from reconciler.model.desired import Desired, Even, Off
 from reconciler.model.loads import Loads
 from reconciler.model.plan import Bound, Plan, PriceLevel, Proof, TieredBytes, Verdict
-from reconciler.model.stage import ReassignStage
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.proof.basics import NotProved
 from reconciler.proof.bounds import (
@@ -28,7 +29,7 @@ from reconciler.proof.bounds import (
     replica_measures,
 )
 from reconciler.proof.budgeted import budget_of, orders_of, traded_bounds
-from reconciler.proof.demands import Demands, demands_of
+from reconciler.proof.demands import Demands, added, demands_of
 from reconciler.proof.loaded import NETWORK_IN, Carried, carried_of, is_fair, is_loaded, loaded_bound
 from reconciler.proof.reached import Reached, reached
 
@@ -61,10 +62,9 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
         _refuse_other_bytes(plan, observed)
     except NotProved as wrong:
         return Verdict(str(wrong))
-    pairs = zip(end.replicas, demands.rows.now, strict=True)
-    copied = sum(after != now and bool(now) and not set(now).issuperset(after) for after, now in pairs)
-    decided = (each for each in demands.decided.values() if each.now)
-    copied += sum(not set(each.now).issuperset(each.replicas) for each in decided)
+    rows, decided = demands.rows, demands.decided
+    ends = ((rows, end.replicas), (decided, decided.replicas))
+    copied = sum(int((part.is_there & added(part.now, after).any(axis=1)).sum()) for part, after in ends)
     bounds = tuple(Bound(each.objective, each.value, each.lower_bound) for each in levels)
     notes = tuple(_notes(plan, demands, desired, is_within_bands=is_within_bands))
     return Verdict(None, bounds, _first_cost(demands), copied, is_within_bands, notes, _bound_by(plan, budget))
@@ -273,22 +273,20 @@ def _level_of(levels: Sequence[PriceLevel], objective: str) -> PriceLevel | None
 
 def _dearest_copy(demands: Demands, objective: str) -> int:
     """Return what the dearest copy costs of all that could be made."""
-    rows = demands.rows
-    takers = [kind.allowed.takers for kind in demands.kinds]
-    found = zip(rows.sizes, rows.now, rows.kinds, strict=True)
-    sizes = [size or 0 for size, now, kind in found if now and not takers[kind].issubset(now)]
-    return max(sizes, default=0) if objective == BYTES else int(bool(sizes))
+    rows, now = demands.rows, demands.now
+    takers = demands.who("takers")
+    could = takers.sum(axis=1)[rows.kind] > (takers[rows.kind[:, None], np.maximum(now, 0)] & (now >= 0)).sum(axis=1)
+    sizes = rows.size[could & rows.is_there]
+    return int(sizes.max(initial=0)) if objective == BYTES else int(bool(len(sizes)))
 
 
 def _refuse_other_bytes(plan: Plan, observed: Cluster) -> None:
     """Raise NotProved where the proof counts other bytes of tiered topics than the observed state tells."""
-    told = set()
-    for stage in plan.stages:
-        for move in stage.moves if isinstance(stage, ReassignStage) else ():
-            topic, partition = move.topic_partition
-            is_tiered = observed.topics[topic].configs.get(REMOTE_STORAGE) == "true"
-            if is_tiered and not set(move.from_replicas).issuperset(move.to_replicas):
-                told.add(observed.topics[topic].partitions[partition].untiered_bytes is None)
+    table, moves = table_of(observed), plan.every_move()
+    tiered = {name for name, topic in observed.topics.items() if topic.configs.get(REMOTE_STORAGE) == "true"}
+    is_tiered = np.array([name in tiered for name in moves.topics], dtype=np.bool_)[moves.topic]
+    copied = (moves.copies > 0) & is_tiered
+    told = {*(table.untiered_bytes[moves.rows_in(table)[copied]] < 0).tolist()}
     counted = None if not told else TieredBytes.LOCAL if True in told else TieredBytes.UNTIERED
     if plan.proof.tiered is not counted:
         words = {None: "no", TieredBytes.LOCAL: "local", TieredBytes.UNTIERED: "untiered"}
@@ -298,12 +296,13 @@ def _refuse_other_bytes(plan: Plan, observed: Cluster) -> None:
 
 def _refuse_other_shares(plan: Plan, demands: Demands, end: Reached) -> None:
     """Raise NotProved where the balance that the plan says it reaches is another than its moves reach."""
-    lists = [*end.replicas, *(each.replicas for each in demands.decided.values())]
-    counts, led = Counter(chain.from_iterable(lists)), Counter(replicas[0] for replicas in lists)
+    one = np.ones(1, dtype=np.int64)
+    lists = beside_each_other([end.replicas, demands.decided.replicas])
+    counts, led = sums(lists, one), sums(lists[:, 0], one)
     for broker_id in sorted({*plan.balance_after, *counts}):
         share = plan.balance_after.get(broker_id)
         told = (share.replicas, share.leaders) if share is not None else (0, 0)
-        held = counts[broker_id], led[broker_id]
+        held = counts.get(broker_id, 0), led.get(broker_id, 0)
         if told != held:
             raise NotProved(
                 f"the plan says that broker {broker_id} ends with {told[0]} replicas and leads {told[1]}, "

@@ -1,21 +1,25 @@
-"""Lists what every plan has to place, in columns: one row a partition whose replicas are to be chosen."""
+"""Lists what every plan has to place, in columns: one row a partition, whose replicas are to be chosen or decided."""
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Desired, DesiredTopic, Placement, Protection
-from reconciler.model.topic_partition import TopicPartition
-from reconciler.proof.basics import Ints
+from reconciler.model.columns import NONE, alike, beside_each_other, is_at, lists_of, padded, places_in
+from reconciler.model.desired import Desired, Placement, Protection
+from reconciler.model.partition_table import PartitionTable
+from reconciler.model.table_maker import table_of
+from reconciler.model.topic_partition import TopicPartition, named
+from reconciler.proof.basics import Bools, Ints
 from reconciler.proof.rules import ELSEWHERE, Bounds, Brokers, Eligible, beside_kept, brokers_of, eligible, rack_bounds
 from reconciler.proof.topics import TopicCase, assignment_of, topic_cases
 
 NOBODY = -2
-"""Fills a row of replicas that is shorter than the longest."""
+"""Fills a row of columns that is shorter than the longest."""
 Replicas = tuple[int, ...]
 
 
@@ -28,34 +32,76 @@ class Kind:
     bounds: Bounds
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """A partition whose replicas are decided: an explicit assignment (`is_assigned`), or nothing of it may change."""
+@dataclass(frozen=True, eq=False)
+class Partitions:
+    """Some partitions as columns, a row each; lists of brokers end with NONE.
 
-    replicas: Replicas
-    now: Replicas
-    size: int | None
-    topic: int
-    is_assigned: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Partitions to choose replicas for.
-
-    `now` are the present replicas, or those that a reassignment in flight leads to; `kept` those that no plan may move.
-    `kinds` are positions in `Demands.kinds`, `topics` in `Demands.topics`; `sizes` are bytes of one copy, None unknown.
+    `at`: the row in the table of what is observed, NONE of a partition that is yet to be created. `now` [rows, width]:
+    present replicas, or those that a reassignment in flight leads to. `size`: bytes of one copy, NONE unknown.
     """
 
-    keys: list[TopicPartition] = field(default_factory=list)
-    now: list[Replicas] = field(default_factory=list)
-    kept: dict[int, Replicas] = field(default_factory=dict)
-    kinds: list[int] = field(default_factory=list)
-    topics: list[int] = field(default_factory=list)
-    sizes: list[int | None] = field(default_factory=list)
+    topics: tuple[str, ...]
+    topic: Ints  # [rows]: positions in `topics`
+    number: Ints
+    at: Ints
+    now: Ints
+    size: Ints
+
+    def __len__(self) -> int:
+        return len(self.topic)
+
+    @cached_property
+    def keys(self) -> Sequence[TopicPartition]:
+        """The topic and number of each row."""
+        return (*named(self.topics, self.topic.tolist(), self.number.tolist()),)
+
+    def key(self, row: int) -> TopicPartition:
+        """Return the topic and number of one row."""
+        return TopicPartition(self.topics[self.topic[row]], int(self.number[row]))
+
+    @property
+    def is_there(self) -> Bools:
+        """Which are not yet to be created."""
+        found: Bools = self.now[:, 0] >= 0
+        return found
+
+    @property
+    def sizes(self) -> list[int | None]:
+        """The bytes of one copy of each, None unknown."""
+        return [None if size < 0 else size for size in self.size.tolist()]
+
+    def columns_of(self, rows: Ints) -> dict[str, Any]:
+        """Return the fields of these rows."""
+        columns = ("topic", "number", "at", "now", "size")
+        return {"topics": self.topics, **{name: getattr(self, name)[rows] for name in columns}}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
+class Rows(Partitions):
+    """Partitions to choose replicas for.
+
+    `kind`: positions in `Demands.kinds`. `kept` [rows, width]: replicas of now that no plan may move, NONE elsewhere.
+    """
+
+    kind: Ints
+    kept: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Decided(Partitions):
+    """Partitions whose replicas are decided: an explicit assignment (`is_assigned`), or nothing of them may change."""
+
+    replicas: Ints  # [rows, width]
+    is_assigned: Bools
+
+    @property
+    def forced(self) -> Ints:
+        """How many replicas are copied whatever the plan, for explicit assignments."""
+        copies: Ints = added(self.now, self.replicas).sum(axis=1)
+        return np.where(self.is_assigned & self.is_there, copies, 0)
+
+
+@dataclass(frozen=True, eq=False)
 class Demands:
     """All partitions of a cluster: `rows` to choose for, and `decided` ones; the `doomed` topics are deleted.
 
@@ -67,167 +113,207 @@ class Demands:
     allowed: tuple[Eligible, ...]
     kinds: tuple[Kind, ...]
     rows: Rows
-    decided: dict[TopicPartition, Decided]
+    decided: Decided
     doomed: tuple[str, ...] = ()
 
     @property
     def is_size_known(self) -> bool:
         """Whether the bytes of each partition that may be copied are known."""
-        return None not in self.rows.sizes and None not in (e.size for e in self.decided.values() if e.is_assigned)
+        return bool((self.rows.size >= 0).all() and (self.decided.size[self.decided.is_assigned] >= 0).all())
 
     @property
     def is_anything_open(self) -> bool:
         """Whether a plan has any say: a replica to choose or an assignment to reach."""
-        return bool(self.rows.keys) or any(each.is_assigned for each in self.decided.values())
-
-    @property
-    def kind(self) -> Ints:
-        """The kind of each row [rows]."""
-        return np.array(self.rows.kinds, dtype=np.int64)
-
-    @property
-    def topic(self) -> Ints:
-        """The topic of each row [rows]."""
-        return np.array(self.rows.topics, dtype=np.int64)
+        return bool(len(self.rows) or self.decided.is_assigned.any())
 
     @property
     def is_copied(self) -> Ints:
         """1 where a new replica is copied, 0 for a partition that is yet to be created [rows]."""
-        return np.array([1 if replicas else 0 for replicas in self.rows.now], dtype=np.int64)
+        return self.rows.is_there.astype(np.int64)
+
+    @cached_property
+    def now(self) -> Ints:
+        """The columns of the present replicas [rows, width]."""
+        return columns_of(self.rows.now, self.brokers)
+
+    def who(self, tier: Literal["holders", "takers", "leaders", "stand_ins"]) -> Bools:
+        """Return [kinds, brokers]: who is of that tier of `Eligible` for each kind."""
+        return self.brokers.masks([getattr(kind.allowed, tier) for kind in self.kinds])
 
     def need(self) -> Ints:
         """Return how many replicas are to be chosen for each row [rows]."""
-        return np.array([kind.need for kind in self.kinds], dtype=np.int64)[self.kind]
+        return np.array([kind.need for kind in self.kinds], dtype=np.int64)[self.rows.kind]
 
 
-def padded(lists: Sequence[Replicas], brokers: Brokers) -> Ints:
-    """Return [lists, longest] columns: ELSEWHERE for a broker that takes no part, NOBODY beyond a list's end."""
-    length = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
-    width = int(length.max(initial=0))
-    table = np.full((len(lists), width), NOBODY, dtype=np.int64)
-    flat = np.fromiter(chain.from_iterable(lists), dtype=np.int64, count=int(length.sum()))
-    ids = np.array([*brokers.ids, np.iinfo(np.int64).max])
-    place = np.searchsorted(ids, flat)
-    table[np.arange(width)[None, :] < length[:, None]] = np.where(ids[place] == flat, place, ELSEWHERE)
-    return table
+def added(before: Ints, after: Ints) -> Bools:
+    """Return which of the brokers after [rows, width] are not among those before."""
+    return (after >= 0) & ~is_at(after, before)
+
+
+def columns_of(replicas: Ints, brokers: Brokers) -> Ints:
+    """Return the columns of brokers [lists, width]: ELSEWHERE if one takes no part, NOBODY beyond a list's end."""
+    found = places_in(np.array(brokers.ids, dtype=np.int64), replicas)
+    return np.where(replicas < 0, NOBODY, np.where(found < 0, ELSEWHERE, found))
 
 
 def demands_of(desired: Desired, observed: Cluster, only: Sequence[str] = ()) -> Demands:
     """Return what a plan for that desired state has to place, confined to topics that match one of `only`, if any."""
-    reading = _Reading(brokers_of(desired, observed), observed)
-    doomed = []
-    for case in topic_cases(desired, observed, only):
-        if case.is_doomed:
-            doomed.append(case.name)
-        else:
-            reading.read(case)
+    brokers = brokers_of(desired, observed)
+    every = [*topic_cases(desired, observed, only)]
+    asked = _Asked.of([case for case in every if not case.is_doomed], brokers, observed)
+    partitions = _partitions(asked.cases, table_of(observed))
+    explicit = _explicit(asked.cases, partitions)
+    is_still, is_written = (asked.where(told)[partitions.topic] for told in (_is_still, _is_written))
+    is_leaving = np.isin(partitions.now, [*brokers.leaving]).any(axis=1)
+    is_decided = partitions.is_there & (is_still | ~(is_written | is_leaving))
+    is_decided[[*explicit]] = True
+    rows, kinds = _rows(partitions, np.flatnonzero(~is_decided), asked)
     return Demands(
-        brokers=reading.brokers,
-        topics=tuple(reading.topics),
-        allowed=tuple(reading.allowed),
-        kinds=tuple(reading.kinds),
-        rows=reading.rows,
-        decided=reading.decided,
-        doomed=tuple(doomed),
+        brokers=brokers,
+        topics=partitions.topics,
+        allowed=tuple(asked.allowed[place] for place in asked.place.tolist()),
+        kinds=kinds,
+        rows=rows,
+        decided=_decided(partitions, np.flatnonzero(is_decided), explicit),
+        doomed=tuple(case.name for case in every if case.is_doomed),
     )
 
 
-@dataclass(slots=True)
-class _Reading:
-    """The demands so far."""
+def _is_written(case: TopicCase) -> bool:
+    return case.written is not None
 
-    brokers: Brokers
-    observed: Cluster
-    topics: list[str] = field(default_factory=list)
-    allowed: list[Eligible] = field(default_factory=list)
-    kinds: list[Kind] = field(default_factory=list)
-    rows: Rows = field(default_factory=Rows)
-    decided: dict[TopicPartition, Decided] = field(default_factory=dict)
-    kind_numbers: dict[object, int] = field(default_factory=dict)
-    placements: dict[Placement, tuple[int, Eligible]] = field(default_factory=dict)
 
-    def read(self, case: TopicCase) -> None:
-        """Add every partition of that topic, those to come included."""
-        self.topics.append(case.name)
-        written = case.written
-        place = self._place(written)
-        self.allowed.append(place.allowed)
-        is_still = case.is_left_out or (written is not None and Protection.MOVE in written.protect)
-        for partition in case.existing:
-            now, size = partition.target_replicas, partition.bytes_to_copy
-            key = TopicPartition(case.name, partition.partition)
-            explicit = None if is_still else assignment_of(written, partition.partition)
-            is_leaving = written is None and not self.brokers.leaving.isdisjoint(now)
-            if explicit is not None:
-                self._decide(key, explicit, now, size, is_assigned=True)
-            elif is_still or (written is None and not is_leaving):
-                self._decide(key, now, now, size, is_assigned=False)
-            else:
-                self._open(key, place, now, size, (written.replication_factor if written else None) or len(now))
-        if written is not None:
-            self._read_new(case, written, place)
+def _is_still(case: TopicCase) -> bool:
+    return case.is_left_out or (case.written is not None and Protection.MOVE in case.written.protect)
 
-    def _place(self, written: DesiredTopic | None) -> "_Place":
-        placement = written.placement if written is not None else Placement()
-        if placement not in self.placements:
-            self.placements[placement] = len(self.placements), eligible(placement, self.brokers, self.observed)
-        number, allowed = self.placements[placement]
-        return _Place(number, allowed, placement, is_written=written is not None)
 
-    def _read_new(self, case: TopicCase, written: DesiredTopic, place: "_Place") -> None:
-        lists = [case.existing[0].target_replicas] if case.existing else written.placement.assignment
-        like = (lists or ((),))[0]
-        for number in range(len(case.existing), case.partitions):
-            explicit = assignment_of(written, number)
-            key = TopicPartition(case.name, number)
-            if explicit is not None:
-                self._decide(key, explicit, (), 0, is_assigned=True)
-            else:
-                self._open(key, place, (), 0, written.replication_factor or len(like))
-
-    def _decide(
-        self, key: TopicPartition, replicas: Replicas, now: Replicas, size: int | None, *, is_assigned: bool
-    ) -> None:
-        self.decided[key] = Decided(replicas, now, size, len(self.topics) - 1, is_assigned)
-
-    def _open(self, key: TopicPartition, place: "_Place", now: Replicas, size: int | None, factor: int) -> None:
-        kept = () if place.is_written else tuple(b for b in now if b in place.allowed.holders)
-        rows = self.rows
-        if kept:
-            rows.kept[len(rows.keys)] = kept
-        rows.keys.append(key)
-        rows.now.append(now)
-        rows.kinds.append(self._kind(place, factor, now, kept))
-        rows.topics.append(len(self.topics) - 1)
-        rows.sizes.append(size)
-
-    def _kind(self, place: "_Place", factor: int, now: Replicas, kept: Replicas) -> int:
-        """Return the number of the kind with these rules; whatever may differ in them is in the key."""
-        spread, brokers, allowed = place.placement.racks_spread, self.brokers, place.allowed
-        staying = tuple(sorted(b for b in now if b in brokers.cordoned)) if brokers.cordoned else ()
-        held = tuple(sorted(brokers.rack_of.get(b, "") for b in now)) if spread is None else ()
-        key = (place.number, factor, staying, held, kept, bool(now))
-        if key not in self.kind_numbers:
-            bounds = rack_bounds(spread, brokers, allowed, factor, now)
-            if place.placement.racks_replicas is not None:
-                counts = dict(place.placement.racks_replicas)
-                exact = tuple(counts.get(name, 0) for name in brokers.racks)
-                bounds = exact, exact
-            if kept:
-                numbers = brokers.rack.tolist()
-                kept_racks = Counter(numbers[brokers.column[b]] for b in kept)
-                room = Counter(numbers[brokers.column[b]] for b in allowed.takers - set(kept))
-                bounds = beside_kept(bounds, room, kept_racks, factor - len(kept))
-            self.kind_numbers[key] = len(self.kinds)
-            self.kinds.append(Kind(allowed, factor - len(kept), bounds))
-        return self.kind_numbers[key]
+def _placement(case: TopicCase) -> Placement:
+    return case.written.placement if case.written is not None else Placement()
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """What a topic's placement allows, with the placement's number; nothing `is_written` of an undeclared topic."""
+class _Asked:
+    """What is asked of each topic: `place` [topics] numbers its placement, `allowed` is what each placement allows."""
 
-    number: int
-    allowed: Eligible
-    placement: Placement
-    is_written: bool
+    cases: Sequence[TopicCase]
+    brokers: Brokers
+    place: Ints
+    allowed: Sequence[Eligible]
+
+    @classmethod
+    def of(cls, cases: Sequence[TopicCase], brokers: Brokers, observed: Cluster) -> "_Asked":
+        numbers: dict[Placement, int] = {}
+        place = [numbers.setdefault(_placement(case), len(numbers)) for case in cases]
+        allowed = [eligible(placement, brokers, observed) for placement in numbers]
+        return cls(cases, brokers, np.array(place, dtype=np.int64), allowed)
+
+    def where(self, told: Callable[[TopicCase], bool]) -> Bools:
+        """Return [topics] of which that is true."""
+        return np.array([told(case) for case in self.cases], dtype=np.bool_)
+
+
+def _partitions(cases: Sequence[TopicCase], table: PartitionTable) -> Partitions:
+    """Return every partition of these topics: first those that are there, then those to come."""
+    position = {case.name: place for place, case in enumerate(cases)}
+    topic = np.array([position.get(name, NONE) for name in table.topics], dtype=np.int64)[table.topic]
+    at = np.flatnonzero(topic >= 0)
+    new = [
+        (place, number)
+        for place, case in enumerate(cases)
+        if case.written is not None
+        for number in range(len(case.existing), case.partitions)
+    ]
+    of_new = np.array(new, dtype=np.int64).reshape(-1, 2)
+    return Partitions(
+        topics=(*position,),
+        topic=np.concatenate([topic[at], of_new[:, 0]]),
+        number=np.concatenate([table.number[at], of_new[:, 1]]),
+        at=np.concatenate([at, np.full(len(new), NONE)]),
+        now=beside_each_other([table.target[at], np.full((len(new), 1), NONE)]),
+        size=np.concatenate([table.bytes_to_copy[at], np.zeros(len(new), dtype=np.int64)]),
+    )
+
+
+def _explicit(cases: Sequence[TopicCase], partitions: Partitions) -> dict[int, Replicas]:
+    """Return the explicit assignments that are to be reached, by row."""
+    is_asked = np.array([bool(_placement(case).assignment) for case in cases], dtype=np.bool_)[partitions.topic]
+    found = {}
+    for row in np.flatnonzero(is_asked).tolist():
+        case = cases[partitions.topic[row]]
+        replicas = assignment_of(case.written, int(partitions.number[row]))
+        if replicas is not None and not (_is_still(case) and partitions.at[row] >= 0):
+            found[row] = replicas
+    return found
+
+
+def _decided(partitions: Partitions, rows: Ints, explicit: Mapping[int, Replicas]) -> Decided:
+    is_assigned = np.isin(rows, [*explicit])
+    assigned = padded([explicit[row] for row in rows[is_assigned].tolist()])
+    replicas, written = np.split(beside_each_other([partitions.now[rows], assigned]), [len(rows)])
+    replicas[is_assigned] = written
+    return Decided(**partitions.columns_of(rows), replicas=replicas, is_assigned=is_assigned)
+
+
+def _rows(partitions: Partitions, rows: Ints, asked: _Asked) -> tuple[Rows, tuple[Kind, ...]]:
+    """Return these partitions to choose for, and their kinds: whatever may differ in the rules tells kinds apart."""
+    topic, now, brokers = partitions.topic[rows], partitions.now[rows], asked.brokers
+    place, factor, kept = asked.place[topic], _factors(asked.cases, topic, now), _kept(topic, now, asked)
+    is_racked = asked.where(lambda case: _placement(case).racks_spread is None)[topic]
+    held = np.where(is_racked[:, None], _racks(now, brokers), NONE)
+    staying = np.where(np.isin(now, [*brokers.cordoned]), now, NONE)
+    lists = [column for each in (staying, held, kept) for column in np.sort(each, axis=1).T]
+    first, kind = alike([place, factor, (now[:, 0] >= 0).astype(np.int64), *lists])
+    kinds = tuple(
+        _kind(asked, of, need, replicas, stay)
+        for of, need, replicas, stay in zip(
+            topic[first].tolist(), factor[first].tolist(), lists_of(now[first]), lists_of(kept[first]), strict=True
+        )
+    )
+    return Rows(**partitions.columns_of(rows), kind=kind, kept=kept), kinds
+
+
+def _factors(cases: Sequence[TopicCase], topic: Ints, now: Ints) -> Ints:
+    """Return how many replicas each of these partitions is to have: as written, else as now, else as the first has."""
+    written, like = [], []
+    for case in cases:
+        lists = [case.existing[0].target_replicas] if case.existing else _placement(case).assignment
+        written.append((case.written.replication_factor if case.written is not None else None) or 0)
+        like.append(len((lists or ((),))[0]))
+    asked, first = (np.array(each, dtype=np.int64)[topic] for each in (written, like))
+    there = (now >= 0).sum(axis=1)
+    return np.where(asked > 0, asked, np.where(there > 0, there, first))
+
+
+def _kept(topic: Ints, now: Ints, asked: _Asked) -> Ints:
+    """Return the replicas that no plan may move: those of an undeclared topic, on brokers that may hold them."""
+    kept = np.full_like(now, NONE)
+    is_foreign = ~asked.where(_is_written)[topic]
+    for place in np.unique(asked.place[topic[is_foreign]]).tolist():
+        is_here = (is_foreign & (asked.place[topic] == place))[:, None]
+        kept = np.where(is_here & np.isin(now, [*asked.allowed[place].holders]), now, kept)
+    return kept
+
+
+def _racks(now: Ints, brokers: Brokers) -> Ints:
+    """Return a number for the rack of each broker; NONE where there is no broker."""
+    ids = sorted(brokers.rack_of)
+    names = sorted({"", *brokers.racks})
+    number = [names.index(brokers.rack_of[broker_id]) for broker_id in ids]
+    # What `places_in` does not find is the last: a broker that is not registered has no rack.
+    found = np.array([*number, names.index("")], dtype=np.int64)[places_in(np.array(ids, dtype=np.int64), now)]
+    return np.where(now >= 0, found, NONE)
+
+
+def _kind(asked: _Asked, topic: int, factor: int, now: Replicas, kept: Replicas) -> Kind:
+    brokers, allowed, placement = asked.brokers, asked.allowed[asked.place[topic]], _placement(asked.cases[topic])
+    bounds = rack_bounds(placement.racks_spread, brokers, allowed, factor, now)
+    if placement.racks_replicas is not None:
+        counts = dict(placement.racks_replicas)
+        exact = tuple(counts.get(name, 0) for name in brokers.racks)
+        bounds = exact, exact
+    if kept:
+        numbers = brokers.rack.tolist()
+        kept_racks = Counter(numbers[brokers.column[b]] for b in kept)
+        room = Counter(numbers[brokers.column[b]] for b in allowed.takers - set(kept))
+        bounds = beside_kept(bounds, room, kept_racks, factor - len(kept))
+    return Kind(allowed, factor - len(kept), bounds)

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from reconciler.model.columns import lists_of
 from reconciler.model.desired import Balance, BalanceTarget, Even, Off, Within
 from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.plan import PriceLevel
@@ -39,8 +40,8 @@ def carried_of(demands: Demands, loads: Loads | None) -> Mapping[TopicPartition,
     What is unknown counts as the mean of its topic's known partitions, rounded up; as that of all where the topic has
     none. With loads, a partition that is empty or yet to be created is unknown; without, it carries nothing.
     """
-    sizes = dict(zip(demands.rows.keys, demands.rows.sizes, strict=True))
-    sizes |= {key: each.size for key, each in demands.decided.items()}
+    parts = (demands.rows, demands.decided)
+    sizes = {key: size for part in parts for key, size in zip(part.keys, part.sizes, strict=True)}
     if loads is None:
         return _columns(sorted(sizes), sizes, dict.fromkeys(sizes, 0))
     disk: dict[TopicPartition, int | None] = {}
@@ -106,7 +107,7 @@ def loaded_bound(
     try:
         (bound,) = cheapest_sets(demands, [objective])
     except NoLegalSet as none:
-        raise NotProved(f"no replica set of {demands.rows.keys[none.row]} keeps every rule") from None
+        raise NotProved(f"no replica set of {demands.rows.key(none.row)} keeps every rule") from None
     targets, capacity = (balance.replicas, balance.disk, balance.network_in), demands.brokers.capacity
     unlimited = (None,) * len(demands.brokers.ids)
     settled, final = _loads(demands, end, carried, weights)
@@ -158,8 +159,9 @@ def _loads(
     """Return, [measures][brokers], what brokers carry whatever the plan, and what they carry in the end."""
     column = demands.brokers.column
     settled = [[0] * len(column), list(demands.brokers.capacity.foreign), [0] * len(column)]
-    lists = [(key, each.replicas) for key, each in demands.decided.items()]
-    lists += [(demands.rows.keys[row], kept) for row, kept in demands.rows.kept.items()]
+    kept = [*lists_of(demands.rows.kept)]
+    lists = [*zip(demands.decided.keys, lists_of(demands.decided.replicas), strict=True)]
+    lists += zip(demands.rows.keys, kept, strict=True)
     for key, replicas in lists:
         one = carried.get(key)
         for broker_id in replicas:
@@ -171,8 +173,8 @@ def _loads(
     for row, broker in zip(rows.tolist(), end.table[rows, places].tolist(), strict=True):
         for measure in range(3):
             final[measure][broker] += int(weights[measure, row])
-    for row, kept in demands.rows.kept.items():
-        for broker in demands.brokers.columns(kept):
+    for row, replicas in enumerate(kept):
+        for broker in demands.brokers.columns(replicas):
             for measure in range(3):
                 final[measure][broker] -= int(weights[measure, row])
     return settled, final
@@ -182,8 +184,9 @@ def _caps_of_disks(demands: Demands, carried: Mapping[TopicPartition, Carried]) 
     """Return the most bytes of each broker: its room, on top of what it is said to carry now."""
     brokers, capacity = demands.brokers, demands.brokers.capacity
     now = list(capacity.foreign)
-    lists = [*zip(demands.rows.keys, demands.rows.now, strict=True)]
-    lists += [(key, each.now) for key, each in demands.decided.items()]
+    lists = [
+        pair for part in (demands.rows, demands.decided) for pair in zip(part.keys, lists_of(part.now), strict=True)
+    ]
     for key, replicas in lists:
         for broker_id in replicas:
             if broker_id in brokers.column and key in carried:

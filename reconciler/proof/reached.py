@@ -7,22 +7,33 @@ import numpy as np
 
 from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
-from reconciler.model.move import Move
+from reconciler.model.columns import (
+    NONE,
+    beside_each_other,
+    exact_product,
+    is_at,
+    lists_of,
+    padded,
+    starts_of_runs,
+)
+from reconciler.model.move_table import Moves
+from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import Plan
-from reconciler.model.stage import ReassignStage
+from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.proof.basics import Bools, Ints, NotProved
-from reconciler.proof.demands import NOBODY, Demands, Replicas, padded
+from reconciler.proof.basics import Bools, Ints, NotProved, exact_sum
+from reconciler.proof.demands import NOBODY, Decided, Demands, Partitions, Replicas, columns_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reached:
     """Where a plan ends: the ordered replicas of each row, and what its moves copied on the way.
 
-    `table` [rows, replicas] holds the same replicas as columns, NOBODY beyond the end. `bytes` counts known sizes.
+    `replicas` [rows, width] are brokers, NONE behind the last; `table` is where these stand among the brokers that take
+    part, NOBODY behind the last. `bytes` counts known sizes.
     """
 
-    replicas: list[Replicas]
+    replicas: Ints
     table: Ints
     bytes: int
     copies: int
@@ -30,24 +41,19 @@ class Reached:
 
 def reached(plan: Plan, demands: Demands, observed: Cluster) -> Reached:
     """Return where the plan ends; raise NotProved where moves do not fit together or a rule is broken in the end."""
-    placed = _created(plan.topic_changes, demands)
-    copied = 0
-    copies = 0
-    for move in (move for stage in plan.stages if isinstance(stage, ReassignStage) for move in stage.moves):
-        _refuse_unfit(move, placed, observed)
-        placed[move.topic_partition] = move.to_replicas
-        copied += move.bytes
-        copies += len(move.added)
-    for key, decided in demands.decided.items():
-        if placed.pop(key, decided.now) != decided.replicas:
-            why = "its assignment is written" if decided.is_assigned else "it is not to be moved"
-            raise NotProved(f"{key} does not end on brokers {list(decided.replicas)}, and {why}")
-    replicas = [placed.pop(key, now) for key, now in zip(demands.rows.keys, demands.rows.now, strict=True)]
-    if placed:
-        raise NotProved(f"{min(placed)} is moved, but its topic is deleted")
-    table = padded(replicas, demands.brokers)
-    _refuse_illegal(demands, replicas, table)
-    return Reached(replicas, table, copied, copies)
+    created = _created(plan.topic_changes, demands)
+    moves, table = plan.every_move(), table_of(observed)
+    row = moves.rows_in(table)
+    _refuse_unfit(moves, row, table)
+    ends = _ends(moves, row, table)
+    _refuse_other_ends(demands.decided, _after(demands.decided, ends, created))
+    doomed = np.flatnonzero(~np.isin(row, np.concatenate([demands.decided.at, demands.rows.at])))
+    if len(doomed):
+        raise NotProved(f"{min(moves.part(doomed).topic_partitions())} is moved, but its topic is deleted")
+    replicas = _after(demands.rows, ends, created)
+    columns = columns_of(replicas, demands.brokers)
+    _refuse_illegal(demands, replicas, columns)
+    return Reached(replicas, columns, exact_sum(moves.bytes), int(moves.copies.sum()))
 
 
 def _created(changes: Sequence[TopicChange], demands: Demands) -> dict[TopicPartition, Replicas]:
@@ -58,8 +64,8 @@ def _created(changes: Sequence[TopicChange], demands: Demands) -> dict[TopicPart
         if isinstance(change, CreateTopic | CreatePartitions)
         for number, replicas in change.assignment.items()
     }
-    wanted = {key for key, now in zip(demands.rows.keys, demands.rows.now, strict=True) if not now}
-    wanted |= {key for key, decided in demands.decided.items() if not decided.now}
+    parts: tuple[Partitions, ...] = (demands.rows, demands.decided)
+    wanted = {part.key(row) for part in parts for row in np.flatnonzero(~part.is_there).tolist()}
     for key in sorted(wanted ^ placed.keys()):
         what = (
             "is not created, although the files ask for it" if key in wanted else "is created, and nobody asked for it"
@@ -75,42 +81,97 @@ def _created(changes: Sequence[TopicChange], demands: Demands) -> dict[TopicPart
     return placed
 
 
-def _refuse_unfit(move: Move, placed: Mapping[TopicPartition, Replicas], observed: Cluster) -> None:
-    key, partition = move.topic_partition, observed.partition(move.topic_partition)
-    if partition is None:
-        raise NotProved(f"{key} is moved, but it does not exist")
-    here = placed.get(key, partition.target_replicas)
-    if here != move.from_replicas:
-        raise NotProved(f"{key} is moved from brokers {list(move.from_replicas)}, but it is on {list(here)}")
-    if not move.to_replicas or len(set(move.to_replicas)) != len(move.to_replicas):
-        raise NotProved(f"{key} is moved to brokers {list(move.to_replicas)}: each must be named once")
-    size = partition.bytes_to_copy
-    copied = len(move.added) * (size or 0)
-    if move.bytes != copied or move.is_size_known != (size is not None):
-        raise NotProved(f"{key}: moving it to brokers {list(move.to_replicas)} copies {copied} bytes, not {move.bytes}")
-
-
-def _refuse_illegal(demands: Demands, replicas: Sequence[Replicas], table: Ints) -> None:
-    """Raise NotProved for the first partition that breaks a rule in the end."""
-    if not replicas:
+def _refuse_unfit(moves: Moves, row: Ints, table: PartitionTable) -> None:
+    """Raise NotProved for the first move that does not fit what is there; `row` [moves] are rows of the table."""
+    if not len(moves):
         return
-    if not demands.brokers.ids:
-        raise NotProved(f"{demands.rows.keys[0]} ends on brokers {list(replicas[0])}: no broker takes part in the plan")
-    for is_wrong, what in _faults(demands, table):
+    here, size = _befores(moves, row, table), table.bytes_to_copy[row]
+    ordered = np.sort(moves.after, axis=1)
+    is_twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+    copied = exact_product(moves.copies, np.maximum(size, 0))
+    faults = (
+        row < 0,
+        _is_other(here, moves.before),
+        is_twice | (moves.after < 0).all(axis=1),
+        (moves.bytes != copied) | (moves.is_size_known != (size >= 0)),
+    )
+    wrong = np.flatnonzero(np.any(faults, axis=0))
+    if not len(wrong):
+        return
+    first = int(wrong[0])
+    move, there, total = moves[first], next(lists_of(here[first : first + 1])), copied[first]
+    to = f"to brokers {list(move.to_replicas)}"
+    told = (
+        " is moved, but it does not exist",
+        f" is moved from brokers {list(move.from_replicas)}, but it is on {list(there)}",
+        f" is moved {to}: each must be named once",
+        f": moving it {to} copies {total} bytes, not {move.bytes}",
+    )
+    what = next(text for text, is_wrong in zip(told, faults, strict=True) if is_wrong[first])
+    raise NotProved(f"{move.topic_partition}{what}")
+
+
+def _befores(moves: Moves, row: Ints, table: PartitionTable) -> Ints:
+    """Return where each move finds its partition: where the move of it before has led, or where it is observed."""
+    order = np.argsort(row, kind="stable")
+    is_later = ~starts_of_runs(row[order])
+    here, after = np.split(beside_each_other([table.target[row], moves.after]), 2)
+    here[order[is_later]] = after[order[np.flatnonzero(is_later) - 1]]
+    return here
+
+
+def _ends(moves: Moves, row: Ints, table: PartitionTable) -> Ints:
+    """Return the replicas of each row of the table in the end; one more row is of NONE, which has nobody."""
+    target, nobody, after = table.target, np.full((1, 1), NONE), moves.after
+    ends, after = np.split(beside_each_other([target, nobody, after]), [len(target) + 1])
+    last = moves.ends[1]
+    ends[row[last]] = after[last]
+    return ends
+
+
+def _after(partitions: Partitions, ends: Ints, created: Mapping[TopicPartition, Replicas]) -> Ints:
+    """Return the replicas of these partitions in the end."""
+    new = np.flatnonzero(~partitions.is_there)
+    written = padded([created[partitions.key(row)] for row in new.tolist()])
+    found, written = np.split(beside_each_other([ends[partitions.at], written]), [len(partitions)])
+    found[new] = written
+    return found
+
+
+def _is_other(lists: Ints, others: Ints) -> Bools:
+    """Return which rows are not the same list."""
+    one, other = np.split(beside_each_other([lists, others]), 2)
+    found: Bools = (one != other).any(axis=1)
+    return found
+
+
+def _refuse_other_ends(decided: Decided, after: Ints) -> None:
+    """Raise NotProved for the first partition whose decided replicas are not those that it ends on."""
+    for row in np.flatnonzero(_is_other(after, decided.replicas))[:1].tolist():
+        why = "its assignment is written" if decided.is_assigned[row] else "it is not to be moved"
+        replicas = next(lists_of(decided.replicas[row : row + 1]))
+        raise NotProved(f"{decided.key(row)} does not end on brokers {list(replicas)}, and {why}")
+
+
+def _refuse_illegal(demands: Demands, replicas: Ints, table: Ints) -> None:
+    """Raise NotProved for the first partition that breaks a rule in the end."""
+    if not len(replicas):
+        return
+    nobody = (np.ones(len(replicas), dtype=np.bool_), "no broker takes part in the plan")
+    for is_wrong, what in _faults(demands, replicas, table) if demands.brokers.ids else [nobody]:
         if is_wrong.any():
             row = int(is_wrong.argmax())
-            raise NotProved(f"{demands.rows.keys[row]} ends on brokers {list(replicas[row])}: {what}")
+            ended = next(lists_of(replicas[row : row + 1]))
+            raise NotProved(f"{demands.rows.key(row)} ends on brokers {list(ended)}: {what}")
 
 
-def _faults(demands: Demands, table: Ints) -> list[tuple[Bools, str]]:
+def _faults(demands: Demands, replicas: Ints, table: Ints) -> list[tuple[Bools, str]]:
     """Return, rule by rule, [rows] which break it, and the rule in words."""
-    brokers, kinds, kind = demands.brokers, demands.kinds, demands.kind
-    now = padded(demands.rows.now, brokers)
+    brokers, kinds, kind, now, kept = demands.brokers, demands.kinds, demands.rows.kind, demands.now, demands.rows.kept
     is_filled, column = table != NOBODY, np.maximum(table, 0)
-    is_held = (table[:, :, None] == now[:, None, :]).any(axis=2)
-    is_kept, is_kept_lost = _kept(demands, table)
-    takers = np.array([brokers.mask(each.allowed.takers) for each in kinds])[kind[:, None], column]
-    holders = np.array([brokers.mask(each.allowed.holders) for each in kinds])[kind[:, None], column]
+    is_held, is_kept = is_at(table, now), is_at(replicas, kept)
+    takers = demands.who("takers")[kind[:, None], column]
+    holders = demands.who("holders")[kind[:, None], column]
     is_barred = is_filled & ~is_kept & ((table < 0) | ~(takers | (holders & is_held)))
     is_chosen = is_filled & ~is_kept
     rack = np.where(is_chosen, brokers.rack[column], NOBODY)
@@ -121,29 +182,17 @@ def _faults(demands: Demands, table: Ints) -> list[tuple[Bools, str]]:
     return [
         (is_chosen.sum(axis=1) != demands.need(), "that is not the number of replicas that it is to have"),
         (is_barred.any(axis=1), "one of them may not hold it"),
-        (is_kept_lost, "a replica that no plan may move is gone"),
+        (is_kept.sum(axis=1) != (kept >= 0).sum(axis=1), "a replica that no plan may move is gone"),
         (((held < low) | (held > high)).any(axis=1), "they do not spread over the racks as they must"),
         (~candidates[:, 0], "the first of them may not be the preferred leader"),
     ]
 
 
-def _kept(demands: Demands, table: Ints) -> tuple[Bools, Bools]:
-    """Return [rows, replicas] which replicas no plan may move, and [rows] where one of those is gone."""
-    is_kept = np.zeros(table.shape, dtype=np.bool_)
-    is_lost = np.zeros(len(table), dtype=np.bool_)
-    for row, kept in demands.rows.kept.items():
-        columns = demands.brokers.columns(kept)
-        is_kept[row] = np.isin(table[row], columns)
-        is_lost[row] = is_kept[row].sum() != len(kept)
-    return is_kept, is_lost
-
-
 def leader_candidates(demands: Demands, table: Ints) -> Bools:
     """Return [rows, replicas] who may come first: a leader; where there is none, a stand-in; else anyone."""
-    kind, column, is_filled = demands.kind[:, None], np.maximum(table, 0), table >= 0
+    kind, column, is_filled = demands.rows.kind[:, None], np.maximum(table, 0), table >= 0
     found = is_filled
-    for tier in ("stand_ins", "leaders"):
-        masks = np.array([demands.brokers.mask(getattr(each.allowed, tier)) for each in demands.kinds])
+    for masks in (demands.who("stand_ins"), demands.who("leaders")):
         here = is_filled & masks[kind, column]
-        found = np.where(here.any(axis=1)[:, None], here, found)
+        found = np.where(here.any(axis=1, keepdims=True), here, found)
     return found

@@ -1,7 +1,7 @@
 """Restates the hard rules from the contract: brokers that take part, who may hold and lead what, how racks share it."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,11 +41,10 @@ class Brokers:
         column = self.column
         return [column.get(broker_id, ELSEWHERE) for broker_id in broker_ids]
 
-    def mask(self, broker_ids: Iterable[int]) -> Bools:
-        """Return [brokers]: who is among these."""
-        found = np.zeros(len(self.ids), dtype=np.bool_)
-        found[[self.column[broker_id] for broker_id in broker_ids if broker_id in self.column]] = True
-        return found
+    def masks(self, some: Sequence[frozenset[int]]) -> Bools:
+        """Return [some, brokers]: who is among each of these."""
+        known = {each: np.isin(self.ids, [*each]) for each in {*some}}
+        return np.array([known[each] for each in some], dtype=np.bool_).reshape(len(some), len(self.ids))
 
 
 def brokers_of(desired: Desired, observed: Cluster) -> Brokers:

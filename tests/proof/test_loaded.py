@@ -88,7 +88,7 @@ def test_the_bound_is_what_enumeration_gives() -> None:
     for case in _cases():
         demands = demands_of(case.desired, case.observed)
         end = reached(case.plan, demands, case.observed)
-        sizes = [0 if not now else size or 0 for size, now in zip(demands.rows.sizes, demands.rows.now, strict=True)]
+        sizes = np.maximum(demands.rows.size, 0) * demands.is_copied
         moves = [move for stage in case.plan.stages if isinstance(stage, ReassignStage) for move in stage.moves]
         placed = reached_replicas(case.observed, moves, case.plan.topic_changes)
         found = loaded_bound(
