@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 K = TypeVar("K")
+_Place = tuple[int | None, bool]
 
 
 class Copy(NamedTuple):
@@ -41,8 +42,9 @@ class Slots:
         most = self._most
         if most is None or not copy.added:
             return True
-        if any(self._received[broker] >= most for broker in copy.added):
-            return False
+        for broker in copy.added:
+            if self._received[broker] >= most:
+                return False
         if copy.source is None:
             return True
         served = self._served[copy.source]
@@ -69,12 +71,15 @@ class Window:
         """Begin with nothing in flight and nothing that waits."""
         self._slots = Slots(most)
         self._copies: dict[int, Copy] = {}
-        self._waiting: defaultdict[tuple[int | None, bool], set[int]] = defaultdict(set)
+        self._places: dict[int, tuple[_Place, ...]] = {}
+        self._waiting: defaultdict[_Place, set[int]] = defaultdict(set)
 
     def add(self, number: int, copy: Copy) -> None:
         """Let a copy wait."""
         self._copies[number] = copy
-        for place in _places(copy):
+        # Where it takes slots: each broker, and whether it serves there.
+        places = self._places[number] = (*((broker, False) for broker in copy.added), (copy.source, True))
+        for place in places:
             self._waiting[place].add(number)
 
     def begun(self) -> list[int]:
@@ -88,19 +93,12 @@ class Window:
         """
         for number in ended:
             self._slots.free(self._copies[number])
-        places = {place for number in ended for place in _places(self._copies[number])}
-        return self._admitted({number for place in places for number in self._waiting[place]})
+        places = {place for number in ended for place in self._places[number]}
+        return self._admitted(set().union(*(self._waiting[place] for place in places)))
 
     def _admitted(self, numbers: Iterable[int]) -> list[int]:
         begun = list(self._slots.admitted((number, self._copies[number]) for number in sorted(numbers)))
         for number in begun:
-            for place in _places(self._copies[number]):
+            for place in self._places[number]:
                 self._waiting[place].discard(number)
         return begun
-
-
-def _places(copy: Copy) -> Iterator[tuple[int | None, bool]]:
-    """Yield where the copy takes slots: each broker, and whether it serves there."""
-    for broker in copy.added:
-        yield broker, False
-    yield copy.source, True

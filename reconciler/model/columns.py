@@ -40,8 +40,17 @@ def alike(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
 
 def place_among_equals(ordered: Ints) -> Ints:
     """Return, of numbers in ascending order, how many equal ones stand before each."""
-    place: Ints = np.arange(len(ordered)) - np.searchsorted(ordered, ordered)
+    start = np.flatnonzero(starts_of_runs(ordered))
+    place: Ints = np.arange(len(ordered)) - np.repeat(start, np.diff(start, append=len(ordered)))
     return place
+
+
+def distinct(numbers: Ints) -> Ints:
+    """Return which numbers are there, ascending, each once; below 0 is none."""
+    there = numbers[numbers >= 0]
+    if int(there.max(initial=0)) >= _MOST_DENSE:
+        return np.unique(there)
+    return np.flatnonzero(np.bincount(there))
 
 
 def starts_of_runs(*columns: Ints) -> Bools:

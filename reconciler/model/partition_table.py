@@ -12,7 +12,7 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from reconciler.model.cluster import Partition
-from reconciler.model.columns import NONE, Bools, Ints, lists_of
+from reconciler.model.columns import NONE, Bools, Ints, distinct, lists_of, places_in
 from reconciler.model.topic_partition import TopicPartition, named
 
 UNTOLD = -2
@@ -76,13 +76,12 @@ class PartitionTable:
     @cached_property
     def brokers(self) -> Ints:
         """The brokers that hold a replica, or are to, ascending."""
-        ids = np.unique(self.target)
-        return ids[ids >= 0]
+        return distinct(self.target)
 
     @cached_property
     def place(self) -> Ints:
         """The position in `brokers` [rows, width] of each replica in `target`; NONE behind the last."""
-        return np.where(self.target >= 0, np.searchsorted(self.brokers, self.target), NONE)
+        return places_in(self.brokers, self.target)
 
     @cached_property
     def factor(self) -> Ints:

@@ -90,12 +90,12 @@ class Goal:
 
     def paid(self, asked: Ints, index: Ints, table: Ints) -> Ints:
         """Return what these rows pay for what they hold, prices included; their `table` is [index, most]."""
-        row, seat = np.nonzero(table >= 0)
-        broker = table[row, seat]
-        kind = self.choices.kind[index[row]]
-        turn = 0 if self.turns is None else self.turns[kind, broker]
-        paid = np.zeros(len(index), dtype=asked.dtype)
-        np.add.at(paid, row, self.own(index[row], broker) + asked[kind, broker] - turn)
+        paid, kinds = np.zeros(len(index), dtype=asked.dtype), self.choices.kind[index]
+        for column in table.T:
+            some = np.flatnonzero(column >= 0)
+            broker, kind = column[some], kinds[some]
+            turn = 0 if self.turns is None else self.turns[kind, broker]
+            paid[some] += self.own(index[some], broker) + asked[kind, broker] - turn
         return paid
 
     def margins(self, asked: Ints, table: Ints) -> tuple[Ints, Ints]:

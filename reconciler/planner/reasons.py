@@ -12,7 +12,7 @@ from reconciler.diff.capacities import foreign_told, weights_told
 from reconciler.diff.rules import NO_RACK, TopicRules, cordoned_by_kafka
 from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import NONE, Bools, Ints, alike, lists_of, narrowed
 from reconciler.model.desired import Desired, Placement
 from reconciler.model.grounds import (
     UNDECLARED,
@@ -28,7 +28,7 @@ from reconciler.model.move import Reason
 from reconciler.model.move_table import Moves
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.explain import paired
-from reconciler.planner.placement_task import EligibleBrokers, PlacementTask
+from reconciler.planner.placement_task import PlacementTask
 
 
 def grounds_of(
@@ -96,14 +96,18 @@ def _instead(task: PlacementTask, moves: Moves) -> Iterator[tuple[Swap, OtherMov
     if not task.is_size_known:
         return
     is_for_balance = np.array([why.reason is Reason.BALANCE for why in moves.whys], dtype=np.bool_)[moves.why]
-    changes = {(move.removed, move.added) for move in moves.part(np.flatnonzero(is_for_balance))}
-    swaps = sorted({swap for change in changes for swap in _swaps(*change, task.eligible)})
+    asked = moves.part(np.flatnonzero(is_for_balance))
+    removed, added = np.where(asked.is_removed, asked.before, NONE), np.where(asked.is_added, asked.after, NONE)
+    first, _ = alike([*removed.T, *added.T])
+    changes = zip(lists_of(removed[first]), lists_of(added[first]), strict=True)
+    rack_of = dict(zip(task.eligible.ids, task.eligible.rack.tolist(), strict=True))
+    swaps = sorted({swap for change in changes for swap in _swaps(*change, rack_of)})
     if not swaps:
         return
     staying = _staying(task, {*moves.topic_partitions()})
     place, seat = np.nonzero(task.replicas[staying] >= 0)
     broker = task.replicas[staying[place], seat]
-    order = np.argsort(broker, kind="stable")
+    order = np.argsort(narrowed(broker), kind="stable")
     start = np.searchsorted(broker[order], np.arange(len(task.eligible.ids) + 1))
     for swap in swaps:
         source, destination = task.eligible.column[swap.giver], task.eligible.column[swap.taker]
@@ -114,11 +118,10 @@ def _instead(task: PlacementTask, moves: Moves) -> Iterator[tuple[Swap, OtherMov
             yield swap, OtherMove(*swap, *key, int(task.size[number]))
 
 
-def _swaps(removed: Sequence[int], added: Sequence[int], eligible: EligibleBrokers) -> Iterator[Swap]:
+def _swaps(removed: Sequence[int], added: Sequence[int], rack_of: Mapping[int, int]) -> Iterator[Swap]:
     """Return which eligible broker gives a replica to which."""
-    column, rack = eligible.column, eligible.rack
-    givers, takers = ([each for each in ids if each in column] for ids in (removed, added))
-    return paired(givers, takers, lambda broker_id: int(rack[column[broker_id]]))
+    givers, takers = ([each for each in ids if each in rack_of] for ids in (removed, added))
+    return paired(givers, takers, rack_of.__getitem__)
 
 
 def _staying(task: PlacementTask, moved: set[TopicPartition]) -> Ints:

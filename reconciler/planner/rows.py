@@ -92,7 +92,7 @@ class Demand:
 
 def rows_at(table: NDArray[Scalar], index: Ints) -> NDArray[Scalar]:
     """Return these rows of a table of few columns, column by column in memory: so it is computed with fastest."""
-    return table.T[:, index].T
+    return np.take(table.T, index, axis=1).T
 
 
 def one_a_class(rules: Rows, count: Ints) -> Demand:
@@ -246,7 +246,7 @@ class Choices:
     def spread(self, of_row: Ints, named: Ints) -> "Choices":
         """Return the choices of rows that are of these classes and name these brokers."""
         kind = self.kind[of_row]
-        states = np.where(named >= 0, self.kinds[kind[:, None], named], np.int8(-1))
+        states = np.asfortranarray(np.where(named >= 0, self.kinds[kind[:, None], named], np.int8(-1)))
         return replace(self, kind=kind, named=states, racks=self.racks[of_row])
 
 

@@ -9,14 +9,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints, alike, is_at, place_among_equals
+from reconciler.model.columns import Bools, Ints, alike, is_at, narrowed, place_among_equals
 from reconciler.planner.cheapest_sets import bounds_of
 from reconciler.planner.costs import Cost, no_cost
 from reconciler.planner.goal import Goal
 from reconciler.planner.row_flow import dealt, flow_over
 from reconciler.planner.rows import Choices, Demand, Placed, Rows, free_choices, one_a_class
 
-SPARE_ROWS = 64
+SPARE_ROWS = 32
 """Rows a broker that may move beside those needed, so that the first prices are seldom far from the last."""
 SPARE_OF_TOPIC, MANY_OF_TOPIC = 8, 5
 """Replicas of a topic that may move: so many, and so many for each that its parts lack."""
@@ -51,8 +51,8 @@ def _present(goal: Goal) -> Ints:
     demand, named, states = goal.demand, goal.demand.named, goal.choices.named
     table = np.full((len(demand.rule), goal.most), -1, dtype=np.int64, order="F")
     bounds, is_there = bounds_of(demand, goal.choices, np.arange(len(table))), states >= 0
-    racks = range(bounds.low.shape[1])
-    held = np.column_stack([(is_there & (demand.rules.rack[named] == rack)).sum(axis=1) for rack in racks])
+    rack = np.where(is_there, demand.rules.rack[named], -1)
+    held = np.column_stack([(rack == number).sum(axis=1) for number in range(bounds.low.shape[1])])
     is_legal: Bools = (is_there.sum(axis=1) == bounds.need) & ((bounds.low <= held) & (held <= bounds.high)).all(axis=1)
     is_legal &= goal.choices.many(demand, 1) == (states > 0).sum(axis=1)
     row, seat = np.nonzero(is_there & is_legal[:, None])
@@ -94,10 +94,18 @@ def likely_rows(goal: Goal, table: Ints) -> Ints:
     if choices.has_cells:
         place = place // brokers
         few = SPARE_OF_TOPIC + MANY_OF_TOPIC * np.maximum(wanted - count, 0).reshape(-1, brokers).sum(axis=1)
-    order = np.lexsort((regret, place))
-    place = place[order]
-    rank = place_among_equals(place)
-    return np.unique(row[order[rank < few[place]]])
+    order = np.argsort(narrowed(place), kind="stable")
+    ends = np.searchsorted(place[order], np.arange(len(few)), side="right")
+    parts = zip(np.split(order, ends), np.maximum(few, 0).tolist(), strict=False)
+    return np.unique(np.concatenate([row[:0], *(row[part[_least(regret[part], most)]] for part, most in parts)]))
+
+
+def _least(regret: Ints, most: int) -> Ints:
+    """Return where the least of these numbers are, so many at most; of equal ones the first."""
+    if most >= len(regret):
+        return np.arange(len(regret))
+    some = np.flatnonzero(regret <= np.partition(regret, most)[most])
+    return some[np.argsort(regret[some], kind="stable")[:most]]
 
 
 def _spread(goal: Goal, table: Ints, index: Ints) -> None:

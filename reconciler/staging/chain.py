@@ -5,7 +5,7 @@ let each state between them be checked: racks, in-sync replicas, and who leads.
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -283,7 +283,7 @@ def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader
     move = whole
     if not is_whole:
         asked = {broker_id: path for broker_id, path in whole.log_dirs.items() if broker_id in added}
-        move = replace(whole, from_replicas=current, to_replicas=target, bytes=copied, log_dirs=asked)
+        move = Move(whole.topic_partition, current, target, copied, whole.reason, whole.at, whole.is_size_known, asked)
     unfit = walk.situation.unfit_leaders
     is_handover = not added and not removed and leader in unfit and target[0] not in unfit
     elected = target[0] if _is_to_elect(walk, target, leader) and target[0] != _leader_after(leader, target) else None

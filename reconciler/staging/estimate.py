@@ -12,7 +12,7 @@ import numpy as np
 
 from reconciler.model.admission import Copy, Window
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import NONE, Ints, is_at, places_in, sums
+from reconciler.model.columns import NONE, Ints, counted, is_at, places_in, sums
 from reconciler.model.desired import MovePolicy
 from reconciler.model.move import Move
 from reconciler.model.move_table import Moves, table_of_moves
@@ -118,10 +118,11 @@ class _Simulation:
         is_tight = self._counted(self._into, self._out_of) > per_broker
         windows: dict[int, Window] = {}
         found: dict[int, Window] = {}
-        for number in np.unique(self._move[is_tight[self._into] | is_tight[self._out_of]]).tolist():
-            stage = int(self._stage[self._into[self._first[number]]])
+        numbers = np.unique(self._move[is_tight[self._into] | is_tight[self._out_of]])
+        stages = self._stage[self._into[self._first[numbers]]]
+        columns = (each.tolist() for each in (numbers, stages, self._asked[numbers]))
+        for number, stage, (*added, source) in zip(*columns, strict=True):
             found[number] = windows.setdefault(stage, Window(per_broker))
-            *added, source = self._asked[number].tolist()
             found[number].add(number, Copy(tuple(filter(None, added)), source or None))
         return found
 
@@ -185,11 +186,9 @@ class _Simulation:
         for number in moves[self._count[moves] == 0].tolist():
             if number in self._windows:
                 freed[self._windows[number]].append(number)
-        begun = [number for window, numbers in freed.items() for number in window.after(numbers)]
-        return np.array(
-            [replica for one in begun for replica in range(self._first[one], self._first[one] + self._count[one])],
-            dtype=np.int64,
-        )
+        begun = np.array([one for window, numbers in freed.items() for one in window.after(numbers)], dtype=np.int64)
+        count = self._count[begun]
+        return np.repeat(self._first[begun], count) + counted(count)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from reconciler.admin.port import ProgressHook
-from reconciler.apply.refusals import Refusal, not_asked, requests_lacking, said_to
 from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.diff.quotas import with_quotas
@@ -49,6 +48,7 @@ from reconciler.workflow.mirrors import Mirrored, growth_of_mirrors, with_mirror
 from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state, observed_state, source_commit
 
 if TYPE_CHECKING:
+    from reconciler.apply.refusals import Refusal
     from reconciler.planner.log_dirs.place import DirsPlaced
     from reconciler.planner.place import Placed
     from reconciler.planner.remedies import Effort, States
@@ -460,8 +460,10 @@ def _refuse_what_kafka_would(plan: Plan, inputs: Inputs, desired: Desired, obser
 
     What brokers do not take at all, as those of some services, is a violation: the plan is shown, and never applied.
     """
-    if plan.is_empty:
+    if plan.is_empty or (inputs.state and not plan.topic_changes):
         return plan
+    from reconciler.apply.refusals import not_asked, requests_lacking, said_to
+
     unasked: Sequence[str] = ()
     lacking: list[str] = []
     try:
@@ -472,7 +474,7 @@ def _refuse_what_kafka_would(plan: Plan, inputs: Inputs, desired: Desired, obser
             if said.refused:
                 raise InvalidInput(_problem(one, desired, observed) for one in said.refused)
             unasked = said.unasked
-        elif plan.topic_changes:
+        else:
             unasked = [not_asked(plan.topic_changes, "the state is a snapshot")]
     except (ClusterUnavailable, MissingRight) as error:
         unasked = [not_asked(plan.topic_changes, str(error))] if plan.topic_changes else ()
@@ -485,7 +487,7 @@ def _refuse_what_kafka_would(plan: Plan, inputs: Inputs, desired: Desired, obser
     return with_id(replace(plan, warnings=(*plan.warnings, *told), violations=(*plan.violations, *violations)))
 
 
-def _problem(refusal: Refusal, desired: Desired, observed: Cluster) -> Problem:
+def _problem(refusal: "Refusal", desired: Desired, observed: Cluster) -> Problem:
     """Return the refusal where the first config that Kafka names is written, else where the change comes from."""
     change = refusal.change
     declared = desired.topics.get(change.topic)
