@@ -1,16 +1,18 @@
 """Numbers what carries partitions, and counts what it holds: the log dirs (or brokers) of replicas, and topics.
 
-Sums over partitions then go by these few numbers, and not by names.
+Sums over partitions then go by these few numbers, and not by names. There are millions of replicas: what each of them
+has is made when it is asked for, in 32 bits where these do, and nothing of all partitions is copied before the end.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import compute
 
 from reconciler.balance.files.arrow_tables import INT, LONG, TEXT, ArrowTable
 from reconciler.balance.files.assignment_table import BEFORE
-from reconciler.model.columns import Bools, Ints, alike, counted
+from reconciler.model.columns import Bools, Ints, starts_of_runs
 
 # A topic's partitions are carried so many at a time: one bit each in a whole number.
 PART = 64
@@ -27,46 +29,54 @@ def with_carriers(partitions: ArrowTable) -> tuple[ArrowTable, ArrowTable]:
     hold each partition once), then what it holds: replicas, leaders, preferred_leaders, preferred_led, size_bytes (of
     those that are known), unknown_sizes.
     """
-    table = partitions.combine_chunks()
-    counts = np.diff(table["replicas"].combine_chunks().offsets.to_numpy()).astype(np.int64)
-    row = np.repeat(np.arange(len(table)), counts)
-    place, places = _numbered(_places(table, row))
-    part, topics = _numbered(_parts(table))
-    part += len(places)
+    counts = compute.list_value_length(partitions["replicas"]).to_numpy()
+    place, places = _places(partitions, counts)
+    part, topics = _topics(partitions)
+    part = part + len(places)
     named = pa.concat_tables([_named(places), _named(topics)]).combine_chunks()
     is_total = (np.arange(len(named)) >= len(places)) & (named["side"].to_numpy() == BEFORE)
-    held = _held(_amounts(table, row, counted(counts) == 0), (place, part[row]), len(named))
+    both = place, np.repeat(part, counts)
+    held = {name: _held(amount, both, len(named)) for name, amount in _amounts(partitions, counts)}
     carriers = {"carrier": np.arange(len(named)), **dict(zip(_NAMES, named.columns, strict=True)), "is_total": is_total}
-    return _with_numbers(table, counts, place, part), pa.table({**carriers, **held})
+    return _with_numbers(partitions, counts, place, part), pa.table({**carriers, **held})
 
 
 def _with_numbers(table: ArrowTable, counts: Ints, place: Ints, part: Ints) -> ArrowTable:
     starts = np.concatenate(([0], np.cumsum(counts + 1)))
     numbers = np.insert(place, np.cumsum(counts), part)
     listed = pa.ListArray.from_arrays(pa.array(starts, INT), pa.array(numbers, LONG))
-    return table.drop(["racks", "log_dirs"]).append_column("carriers", listed)
+    return table.drop(["racks", "log_dirs"]).combine_chunks().append_column("carriers", listed)
 
 
-def _places(table: ArrowTable, row: Ints) -> dict[str, pa.Array]:
-    """Return where each replica stands; it is one of the partition in that row."""
-    return {
-        **{name: table[name].take(pa.array(row)) for name in ("side", "cluster")},
+def _places(table: ArrowTable, counts: Ints) -> tuple[Ints, ArrowTable]:
+    """Return for each replica the number of where it stands, and the table of these places."""
+    cluster, _ = _numbered({name: table[name] for name in ("side", "cluster")})
+    stands = {
         "broker": _flat(table, "replicas"),
         **{name: _flat(table, f"{name}s").fill_null("") for name in ("rack", "log_dir")},
     }
+    number, first = _numbered({"cluster": pa.array(np.repeat(cluster, counts)), **stands})
+    row = np.searchsorted(np.cumsum(counts), first, side="right")
+    clusters = {name: table[name].take(pa.array(row)) for name in ("side", "cluster")}
+    return number, pa.table({**clusters, **{name: each.take(pa.array(first)) for name, each in stands.items()}})
 
 
-def _parts(table: ArrowTable) -> dict[str, pa.Array]:
-    parts = pa.array(table["partition"].to_numpy() // PART)
-    return {**{name: table[name] for name in ("side", "cluster", "topic")}, "part": parts}
+def _topics(table: ArrowTable) -> tuple[Ints, ArrowTable]:
+    """Return for each partition the number of its part of a topic, and the table of these."""
+    topics = {name: table[name] for name in ("side", "cluster", "topic")}
+    number, first = _numbered({**topics, "part": pa.array(table["partition"].to_numpy() // PART)})
+    return number, pa.table(topics).take(pa.array(first))
 
 
-def _numbered(columns: Mapping[str, pa.Array]) -> tuple[Ints, ArrowTable]:
-    """Return for each row the number of what it is, and the table of these; equal rows are one."""
-    rows = pa.table(dict(columns))
-    codes = [column.dictionary_encode().combine_chunks().indices.to_numpy() for column in rows.columns]
-    first, number = alike([code.astype(np.int64) for code in codes])
-    return number, rows.take(pa.array(first))
+def _numbered(columns: Mapping[str, pa.Array]) -> tuple[Ints, Ints]:
+    """Return for each row the number of what it is, in the order of their first rows, and these; equal rows are one."""
+    table = pa.table(dict(columns))
+    number: Ints = np.zeros(len(table), dtype=np.int32)
+    for column in table.columns:
+        code = column.dictionary_encode().combine_chunks()
+        pair = number * np.int64(len(code.dictionary)) + code.indices.to_numpy()
+        number = pa.array(pair).dictionary_encode().indices.to_numpy()
+    return number, np.flatnonzero(starts_of_runs(np.maximum.accumulate(number)))
 
 
 def _named(some: ArrowTable) -> ArrowTable:
@@ -76,28 +86,30 @@ def _named(some: ArrowTable) -> ArrowTable:
     return pa.table({name: some[name] if name in has else nothing[name] for name in _NAMES})
 
 
-def _amounts(table: ArrowTable, row: Ints, is_preferred: Bools) -> dict[str, Ints | Bools]:
-    """Return what each replica counts for."""
-    leads = _flat(table, "replicas").to_numpy() == table["leader"].fill_null(-1).to_numpy()[row]
+def _amounts(table: ArrowTable, counts: Ints) -> Iterator[tuple[str, Ints | Bools]]:
+    """Yield what each replica counts for, one amount after the other."""
+    leads = _flat(table, "replicas").to_numpy() == np.repeat(table["leader"].fill_null(-1).to_numpy(), counts)
+    is_preferred = np.zeros(len(leads), dtype=np.bool_)
+    is_preferred[(np.cumsum(counts) - counts)[counts > 0]] = True
+    yield "replicas", np.ones(len(leads), dtype=np.bool_)
+    yield "leaders", leads
+    yield "preferred_leaders", is_preferred
+    yield "preferred_led", is_preferred & leads
     sizes = _flat(table, "sizes")
-    return {
-        "replicas": np.ones(len(row), dtype=np.int64),
-        "leaders": leads,
-        "preferred_leaders": is_preferred,
-        "preferred_led": is_preferred & leads,
-        "size_bytes": sizes.fill_null(0).to_numpy(),
-        "unknown_sizes": sizes.is_null().to_numpy(zero_copy_only=False),
-    }
+    yield "size_bytes", sizes.fill_null(0).to_numpy()
+    yield "unknown_sizes", sizes.is_null().to_numpy()
 
 
-def _held(amounts: Mapping[str, Ints | Bools], carriers: tuple[Ints, Ints], count: int) -> dict[str, Ints]:
-    """Return the sums of these amounts for each carrier; a replica has two."""
-    held = {name: np.zeros(count, dtype=np.int64) for name in amounts}
-    for name, amount in amounts.items():
-        for of in carriers:
-            np.add.at(held[name], of, amount.astype(np.int64))
-    return held
+def _held(amount: Ints | Bools, carriers: tuple[Ints, Ints], count: int) -> Ints:
+    """Return the sum of this amount for each carrier; a replica has two."""
+    total = np.zeros(count, dtype=np.int64)
+    for of in carriers:
+        if amount.dtype == np.bool_:
+            total += np.bincount(of[amount], minlength=count)
+        else:
+            np.add.at(total, of, amount)
+    return total
 
 
-def _flat(table: ArrowTable, name: str) -> pa.Array:
-    return table[name].combine_chunks().flatten()
+def _flat(table: ArrowTable, name: str) -> pa.ChunkedArray:
+    return compute.list_flatten(table[name])
