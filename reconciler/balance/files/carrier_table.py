@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import compute
 
-from reconciler.balance.files.arrow_tables import INT, LONG, TEXT, ArrowTable
+from reconciler.balance.files.arrow_tables import INT, TEXT, ArrowTable
 from reconciler.balance.files.assignment_table import BEFORE
 from reconciler.model.columns import Bools, Ints, starts_of_runs
 
@@ -33,18 +33,18 @@ def with_carriers(partitions: ArrowTable) -> tuple[ArrowTable, ArrowTable]:
     place, places = _places(partitions, counts)
     part, topics = _topics(partitions)
     part = part + len(places)
-    named = pa.concat_tables([_named(places), _named(topics)]).combine_chunks()
-    is_total = (np.arange(len(named)) >= len(places)) & (named["side"].to_numpy() == BEFORE)
-    both = place, np.repeat(part, counts)
-    held = {name: _held(amount, both, len(named)) for name, amount in _amounts(partitions, counts)}
-    carriers = {"carrier": np.arange(len(named)), **dict(zip(_NAMES, named.columns, strict=True)), "is_total": is_total}
+    carriers = _named(places, topics)
+    held = _held(partitions, counts, (place, np.repeat(part, counts)), len(places) + len(topics))
     return _with_numbers(partitions, counts, place, part), pa.table({**carriers, **held})
 
 
 def _with_numbers(table: ArrowTable, counts: Ints, place: Ints, part: Ints) -> ArrowTable:
     starts = np.concatenate(([0], np.cumsum(counts + 1)))
-    numbers = np.insert(place, np.cumsum(counts), part)
-    listed = pa.ListArray.from_arrays(pa.array(starts, INT), pa.array(numbers, LONG))
+    is_place = np.ones(starts[-1], dtype=np.bool_)
+    is_place[starts[1:] - 1] = False
+    numbers = np.empty(len(is_place), dtype=np.int64)
+    numbers[is_place], numbers[~is_place] = place, part
+    listed = pa.ListArray.from_arrays(pa.array(starts, INT), pa.array(numbers))
     return table.drop(["racks", "log_dirs"]).combine_chunks().append_column("carriers", listed)
 
 
@@ -69,21 +69,36 @@ def _topics(table: ArrowTable) -> tuple[Ints, ArrowTable]:
 
 
 def _numbered(columns: Mapping[str, pa.Array]) -> tuple[Ints, Ints]:
-    """Return for each row the number of what it is, in the order of their first rows, and these; equal rows are one."""
+    """Return for each row the number of what it is, and the first row of each number, ascending; equal rows are one."""
     table = pa.table(dict(columns))
     number: Ints = np.zeros(len(table), dtype=np.int32)
     for column in table.columns:
         code = column.dictionary_encode().combine_chunks()
+        # Both are below 2^31: 64 bits hold every pair.
         pair = number * np.int64(len(code.dictionary)) + code.indices.to_numpy()
         number = pa.array(pair).dictionary_encode().indices.to_numpy()
     return number, np.flatnonzero(starts_of_runs(np.maximum.accumulate(number)))
 
 
-def _named(some: ArrowTable) -> ArrowTable:
+def _named(places: ArrowTable, topics: ArrowTable) -> dict[str, pa.Array]:
+    """Return the columns that name all carriers."""
+    named = pa.concat_tables([_with_names(places), _with_names(topics)]).combine_chunks()
+    is_total = (np.arange(len(named)) >= len(places)) & (named["side"].to_numpy() == BEFORE)
+    return {"carrier": np.arange(len(named)), **dict(zip(_NAMES, named.columns, strict=True)), "is_total": is_total}
+
+
+def _with_names(some: ArrowTable) -> ArrowTable:
     """Return the table with all names."""
     has = some.column_names
     nothing = {name: pa.repeat(pa.scalar(_NONE[kind], kind), len(some)) for name, kind in _NAMES.items()}
     return pa.table({name: some[name] if name in has else nothing[name] for name in _NAMES})
+
+
+def _held(table: ArrowTable, counts: Ints, carriers: tuple[Ints, Ints], count: int) -> dict[str, Ints]:
+    """Return the sum of each amount for each carrier; a replica has two."""
+    place, part = carriers
+    amounts = _amounts(table, counts)
+    return {name: _sums(amount, place, count) + _sums(amount, part, count) for name, amount in amounts}
 
 
 def _amounts(table: ArrowTable, counts: Ints) -> Iterator[tuple[str, Ints | Bools]]:
@@ -100,14 +115,11 @@ def _amounts(table: ArrowTable, counts: Ints) -> Iterator[tuple[str, Ints | Bool
     yield "unknown_sizes", sizes.is_null().to_numpy()
 
 
-def _held(amount: Ints | Bools, carriers: tuple[Ints, Ints], count: int) -> Ints:
-    """Return the sum of this amount for each carrier; a replica has two."""
+def _sums(amount: Ints | Bools, of: Ints, count: int) -> Ints:
+    if amount.dtype == np.bool_:
+        return np.bincount(of[amount], minlength=count)
     total = np.zeros(count, dtype=np.int64)
-    for of in carriers:
-        if amount.dtype == np.bool_:
-            total += np.bincount(of[amount], minlength=count)
-        else:
-            np.add.at(total, of, amount)
+    np.add.at(total, of, amount)
     return total
 
 
