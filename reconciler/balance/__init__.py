@@ -32,7 +32,7 @@ How samples become figures, in `spark`; both jobs begin alike:
 `balance_job` goes on to brokers, racks, log dirs, topics and clusters, before and after a plan:
 
     buckets, soundness    each one's sum in each time bucket, then its statistics: percentiles do not add up
-    replica_load          which replica stands where: counts, sizes, what a plan moves
+    replica_load          which replica stands where: counts, sizes, what a plan moves; the levels of each carrier
     figures, skew         all figures of all levels; how evenly the brokers carry them
     collected             the tables as the report's values
     history_job           what the time of samples tells: `history` (week, series, skew by period), `history_changes`,

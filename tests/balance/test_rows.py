@@ -33,13 +33,14 @@ class Lake:
     """Clusters of 70 partitions on three brokers, and what the sums of their samples come to."""
 
     def __init__(self, spark: "SparkSession", folder: Path, *clusters: str) -> None:
-        from reconciler.balance.spark.buckets import carried, known_carriers
+        from reconciler.balance.spark.buckets import carried
+        from reconciler.balance.spark.replica_load import known_carriers
 
         self._spark, self._folder, self._count = spark, folder, 0
         held = small_cluster(*(f"t-{number}: {1 + number % 3},{1 + (number + 1) % 3}" for number in range(PARTITIONS)))
         self._tables = assigned(spark, dict.fromkeys(clusters, held))
         self._carriers = carried(self._tables.partitions).persist()
-        self._known = known_carriers(self._carriers).persist()
+        self._known = known_carriers(self._tables.carriers).persist()
 
     def alone(self, rows: Sequence[Row]) -> "tuple[Told, Summed]":
         """Return what is told where each sample is a row of its own."""
@@ -62,7 +63,7 @@ class Lake:
 
         summed = sums(rows, self._carriers).persist()
         names = ("bytes_in", "bytes_out", "seen_in", "seen_out")
-        whole = told(summed, self._known, self._tables.partition_counts, MINUTE)
+        whole = told(summed, self._tables.carriers, self._tables.partition_counts, MINUTE)
         each = bucketed(with_growth(summed, rows, self._carriers, whole.with_slopes), self._known).collect()
         found = {
             (row.key, row.bucket): tuple(row[name] or 0 for name in names) for row in each if row.bucket is not None

@@ -3,9 +3,8 @@
 Every figure of "before" and of "after" comes from the same functions, on another assignment.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -14,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.files.arrow_tables import TEXT, YES_NO, ArrowTable, arrow_table
+from reconciler.balance.files.carrier_table import with_carriers
 from reconciler.balance.files.folders import TABLES_MARK
 from reconciler.balance.model.balance_report import Headroom
 from reconciler.balance.model.disk_forecast import SIZES_AFTER
@@ -24,7 +24,6 @@ from reconciler.balance.spark.buckets import (
     bucketed,
     carried,
     hours_of_week,
-    known_carriers,
     of_carried,
     statistics,
     sums,
@@ -53,7 +52,19 @@ from reconciler.balance.spark.lake import DaysOfLake, Window
 from reconciler.balance.spark.loads_job import SampleTask
 from reconciler.balance.spark.normalise import MARKED, cleaned, normalised
 from reconciler.balance.spark.places import looked_up
-from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, counts, moved, replicas
+from reconciler.balance.spark.replica_load import (
+    BEFORE,
+    KEYS,
+    NO_BROKER,
+    NO_TEXT,
+    PARTITION,
+    counts,
+    found_sizes,
+    known_carriers,
+    moved,
+    replicas,
+    with_sizes,
+)
 from reconciler.balance.spark.schemas import LOADS
 from reconciler.balance.spark.session import spark_errors
 from reconciler.balance.spark.skew import skew
@@ -96,6 +107,8 @@ class Assignments:
     """Who stands where, on each side of each cluster: tables as `files.assignment_table` makes them."""
 
     partitions: DataFrame
+    """As `files.carrier_table` makes them of these, and what their carriers are."""
+    carriers: DataFrame
     places: DataFrame
     brokers: DataFrame
     has_plan: bool
@@ -169,11 +182,13 @@ def assignments(
     retention: ArrowTable | None = None,
 ) -> Assignments:
     """Return these tables in Spark."""
-    named = zip(partitions["side"].to_pylist(), partitions["cluster"].to_pylist(), strict=True)
-    counted = Counter(cluster for side, cluster in named if side == BEFORE)
-    standing, disks, weighed = (in_spark(spark, table) for table in (partitions, places, brokers))
+    # Arrow counts them: texts of Python's own for each partition take tens of megabytes.
+    counted = partitions.group_by(["side", "cluster"], use_threads=False).aggregate([([], "count_all")]).to_pylist()
+    partition_counts = {one["cluster"]: one["count_all"] for one in counted if one["side"] == BEFORE}
+    tables = (*with_carriers(partitions), places, brokers)
+    standing, carriers, disks, weighed = (in_spark(spark, table) for table in tables)
     limits = None if retention is None else in_spark(spark, retention)
-    return Assignments(standing, disks, weighed, has_plan, counted, limits)
+    return Assignments(standing, carriers, disks, weighed, has_plan, partition_counts, limits)
 
 
 def rows_of_samples(spark: SparkSession, task: SampleTask) -> DataFrame | None:
@@ -267,18 +282,18 @@ def balance_of_samples(
     """
     # Carriers are made anew at each use: to keep them costs more.
     carriers = carried(assigned.partitions)
-    known = known_carriers(carriers).persist()
+    known = known_carriers(assigned.carriers)
     summed = sums(rows, carriers).persist()
-    kept = [known, summed]
+    kept = [summed]
     try:
-        found = told(summed, known, assigned.partition_counts, bucket_seconds)
+        found = told(summed, assigned.carriers, assigned.partition_counts, bucket_seconds)
         if in_need is not None and not found.is_sound:
             require_new_spark()
             summed.unpersist()
             rows = in_need()
             summed = sums(rows, carriers).persist()
             kept.append(summed)
-            found = told(summed, known, assigned.partition_counts, bucket_seconds)
+            found = told(summed, assigned.carriers, assigned.partition_counts, bucket_seconds)
         standing = replicas(assigned.partitions)
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
@@ -293,19 +308,26 @@ def balance_of_samples(
             lasting = with_fills(lasting, fills_since_seen(fills, series), averages, carriers)
             whole = with_fills(whole, fills, averages, carriers).persist()
             kept += [series, fills, whole]
-            found = filled(found, whole, known, fills)
+            found = filled(found, whole, assigned.carriers, fills)
         by_bucket = bucketed(whole, known)
         spans = _spans(rows.sparkSession, found)
-        rates = settled(statistics(by_bucket, spans, known))
+        rates = settled(statistics(by_bucket, spans))
         kept.append(rates)
         every = _every_hour(rows, spans, assigned, found)
         kept += [every] if every is not None else []
         ahead = _histories(every, assigned, carriers, known)
         hours = None if headroom is None else hours_of_week(by_bucket, known, headroom.share, headroom.most)
-        today = Today(bucketed(lasting, known), known, carriers, assigned.partitions, assigned.brokers)
-        past = nullcontext() if beside is None else history(today, rows, found.spans, beside)
-        slopes = partial(slopes_of, rows)
-        with past as told_of_time, _balance(assigned, standing, rates, found, past=ahead, slopes=slopes) as balance:
+        past: AbstractContextManager[HistoryTables | None] = nullcontext()
+        if beside is not None:
+            today = Today(bucketed(lasting, known), known, assigned.partitions, assigned.brokers)
+            past = history(today, rows, found.spans, beside)
+        by_growth = partial(_by_growth_alone, assigned, standing, rows)
+        with (
+            past as told_of_time,
+            _balance(
+                assigned, standing, rates, found, has_found_sizes=not has_all_sizes, past=ahead, by_growth=by_growth
+            ) as balance,
+        ):
             yield replace(balance, hours=hours, history=told_of_time)
     finally:
         for table in kept:
@@ -358,15 +380,11 @@ def balance_of_loads(assigned: Assignments, loads: DataFrame) -> Iterator[Balanc
     sizes = loads.select(*PARTITION, F.col("size_bytes").alias("last_size"))
     sized = with_sizes(replicas(assigned.partitions), sizes)
     slopes = loads.select(*PARTITION, whole_growth(F.col("growth_bytes_per_day")).alias(GROWTH))
-    past = None if assigned.limits is None else by_growth_alone(slopes, sized, assigned.limits)
-    with _balance(assigned, sized, rates_of_loads(loads, sized), None, past=past) as found:
+    known = known_carriers(assigned.carriers)
+    past = None if assigned.limits is None else by_growth_alone(slopes, sized, assigned.limits, known)
+    rates = rates_of_loads(loads, sized, known)
+    with _balance(assigned, sized, rates, None, has_found_sizes=True, past=past) as found:
         yield found
-
-
-def with_sizes(replicas: DataFrame, sizes: DataFrame) -> DataFrame:
-    """Return the replicas, those of unknown size with their partition's `last_size`."""
-    sized = replicas.join(sizes, on=list(PARTITION), how="left")
-    return sized.withColumn("size_bytes", F.coalesce("size_bytes", "last_size")).drop("last_size")
 
 
 def _clusters(spark: SparkSession, names: Sequence[str]) -> DataFrame:
@@ -399,6 +417,12 @@ def _histories(
     return histories(every, expected(every, assigned.limits), carriers, known)
 
 
+def _by_growth_alone(assigned: Assignments, standing: DataFrame, rows: DataFrame) -> DataFrame | None:
+    if assigned.limits is None:
+        return None
+    return by_growth_alone(slopes_of(rows), standing, assigned.limits, known_carriers(assigned.carriers))
+
+
 @contextmanager
 def _balance(
     assigned: Assignments,
@@ -406,27 +430,29 @@ def _balance(
     rates: DataFrame,
     seen: Told | None,
     *,
+    has_found_sizes: bool = False,
     past: DataFrame | None = None,
-    slopes: Callable[[], DataFrame] | None = None,
+    by_growth: Callable[[], DataFrame | None] | None = None,
 ) -> Iterator[Balance]:
     """Yield the figures of these; `past` is what forecasts are made of (`forecast.histories`).
 
     Without one, growth alone tells of days. Where it says that a disk is full soon, what retention lets partitions grow
-    is looked at too, which takes the `slopes` of partitions: samples are read once more.
+    is looked at too (`by_growth`): samples are read once more.
     """
-    held = settled(counts(standing, assigned.places))
+    sizes = settled(found_sizes(standing)) if has_found_sizes else None
+    kept = [] if sizes is None else [sizes]
+    held = counts(assigned.carriers, assigned.places, sizes)
     placed = figures(held, rates, has_plan=assigned.has_plan)
-    kept = [held]
     if past is None:
-        found = with_days_until_full(placed).persist()
+        found = settled(with_days_until_full(placed))
         kept.append(found)
         is_soon = F.col("days_until_full") <= SIZES_AFTER[-1]
-        if slopes is not None and assigned.limits is not None and not found.where(is_soon).isEmpty():
-            past = by_growth_alone(slopes(), standing, assigned.limits)
+        if by_growth is not None and assigned.limits is not None and not found.where(is_soon).isEmpty():
+            past = by_growth()
     if past is not None:
-        kept.append(placed.persist())
-        found = with_days_until_full(placed, disk_forecasts(past, placed)).persist()
-        kept.append(found)
+        placed = settled(placed)
+        found = settled(with_days_until_full(placed, disk_forecasts(past, placed)))
+        kept += [placed, found]
     copied = moved(standing) if assigned.has_plan else None
     try:
         yield Balance(found, skew(found, assigned.brokers), copied, seen)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
+from reconciler.balance.files.carrier_table import PART
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.spark.growth import GROWTH, MOST_BYTES, significant, slope, slope_of, slopes_of
 from reconciler.balance.spark.load import buckets_of
@@ -28,7 +29,7 @@ from reconciler.balance.spark.normalise import (
     hour_of_week,
     is_kept,
 )
-from reconciler.balance.spark.replica_load import BEFORE, KEYS, NO_BROKER, NO_TEXT, PARTITION, PLACE, at_every_level
+from reconciler.balance.spark.replica_load import BEFORE, PARTITION
 
 RULES = tuple(rule.value for rule in MARKED)
 SIZE, UNSIZED = "size", "unsized"
@@ -36,8 +37,6 @@ _SUMMED = ("bytes_in", "bytes_out", GROWTH)
 _WAYS = ("in", "out")
 _AVERAGES = tuple(f"average_{way}" for way in _WAYS)
 STRAYS = "strays"  # samples that count but for their partition, which no cluster has
-# A topic's partitions are carried so many at a time: one bit each in a whole number.
-_PART = 64
 # Replicas seen with what comes in, and leaders with what goes out, share one whole number.
 _SEEN_BITS = 31
 _SEEN = {"in": 0, "out": _SEEN_BITS}
@@ -105,39 +104,29 @@ def _milli(name: str) -> Column:
 def carried(partitions: DataFrame) -> DataFrame:
     """Return what carries each partition: the log dirs (or brokers) that its replicas stand on, and its topic.
 
-    One row for each side, partition and carrier: cluster, topic, partition, then the carrier: carrier, side, place (its
-    broker, rack, log_dir, topic), weight (how many replicas it holds), leads (whether it serves consumers), followers,
-    is_total (true once a partition). A topic is one carrier for each 64 of its partitions. A carrier's number is a hash
-    of what it is: to number ten thousand in order would take a sort and a join, and two of them share one once in 10^11
-    clusters.
+    One row for each side, partition and carrier: cluster, topic, partition, carrier (its number), is_topic, weight (how
+    many replicas it holds), leads (whether it serves consumers), followers, is_total (true once a partition).
     """
-    none = F.lit(NO_TEXT)
-
-    def on_place(one: Column) -> Column:
-        rack, log_dir = F.coalesce(one["racks"], none), F.coalesce(one["log_dirs"], none)
-        leads = one["replicas"].eqNullSafe(F.col("leader"))
-        return _carrier((one["replicas"], rack, log_dir, none), F.lit(0), F.lit(1), leads, F.expr("false"))
-
-    topic = _carrier(
-        (F.lit(NO_BROKER), none, none, F.col("topic")),
-        F.floor(F.col("partition") / _PART).cast("int"),
-        F.size("replicas"),
-        F.col("leader").isNotNull(),
-        F.col("side") == BEFORE,
+    count, leader = F.size("replicas"), F.col("leader")
+    leader_at = F.call_function("array_position", F.col("replicas"), leader) - 1
+    each = partitions.select(
+        *PARTITION,
+        "side",
+        count.cast("long").alias("count"),
+        leader.isNotNull().alias("has_leader"),
+        leader_at.alias("leader_at"),
+        F.posexplode("carriers").alias("at", "carrier"),
     )
-    places = F.transform(F.arrays_zip("replicas", "log_dirs", "racks"), on_place)
-    each = partitions.select(*PARTITION, "side", F.explode(F.concat(places, F.array(topic))).alias("one"))
-    return each.select(*PARTITION, "side", "one.*")
-
-
-def known_carriers(carried: DataFrame) -> DataFrame:
-    """Return what each carrier counts for: one row for each level that it belongs to.
-
-    Columns: carrier, is_total, key (a hash of the level's keys), and the keys.
-    """
-    each = carried.select("carrier", "side", "cluster", "place.*", "is_total").distinct()
-    levels = each.transform(at_every_level, ("carrier", "is_total"))
-    return levels.select("carrier", "is_total", F.xxhash64(*KEYS).alias("key"), *KEYS)
+    is_topic = F.col("at") == F.col("count")
+    return each.select(
+        *PARTITION,
+        "carrier",
+        is_topic.alias("is_topic"),
+        F.when(is_topic, F.col("count")).otherwise(1).alias("weight"),
+        F.when(is_topic, F.col("has_leader")).otherwise(F.col("at").eqNullSafe(F.col("leader_at"))).alias("leads"),
+        (F.col("count") - 1).alias("followers"),
+        (is_topic & (F.col("side") == BEFORE)).alias("is_total"),
+    )
 
 
 def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
@@ -156,7 +145,7 @@ def sums(rows: DataFrame, carried: DataFrame) -> DataFrame:
     seen = F.when(F.col("bytes_in").isNotNull(), F.col("weight")).otherwise(0)
     seen += F.when(sent.isNotNull(), F.lit(1 << _SEEN["out"])).otherwise(0)
     is_told = F.coalesce("is_total", F.lit(col=True))
-    bit = F.expr(f"shiftleft(1L, partition % {_PART})")
+    bit = F.expr(f"shiftleft(1L, partition % {PART})")
     return each.groupBy("carrier", "bucket", MARKS).agg(
         F.sum(F.col("bytes_in") * F.col("weight")).alias("bytes_in"),
         F.sum(sent).alias("bytes_out"),
@@ -269,11 +258,11 @@ def bucketed(carried_sums: DataFrame, known: DataFrame) -> DataFrame:
     return unpacked.groupBy("key", "cluster", "bucket").agg(*(F.sum(name).alias(name) for name in names))
 
 
-def statistics(by_bucket: DataFrame, spans: DataFrame, known: DataFrame) -> DataFrame:
+def statistics(by_bucket: DataFrame, spans: DataFrame) -> DataFrame:
     """Return what is told of the buckets.
 
-    Columns: the keys, then for `in` and `out` average, p95, maximum, peak and covered (the samples seen as a share of
-    those expected, summed over replicas and over leaders), and growth_bytes_per_day. The percentile is exact,
+    Columns: key, then for `in` and `out` average, p95, maximum, peak and covered (the samples seen as a share of those
+    expected, summed over replicas and over leaders), and growth_bytes_per_day. The percentile is exact,
     interpolated linearly between closest ranks. An average is the sum of partitions' averages where there are such.
     In clusters with `has_slopes`, growth is the sum of what partitions grow; in others it is the slope of SIZE.
     """
@@ -287,9 +276,7 @@ def statistics(by_bucket: DataFrame, spans: DataFrame, known: DataFrame) -> Data
     if SIZE in by_bucket.columns:
         growth = F.when(F.first("has_slopes"), growth).otherwise(slope_of(SIZE))
     growth = significant(growth).alias("growth_bytes_per_day")
-    told = joined.groupBy("key").agg(*(each for way in _WAYS for each in _statistics(way, averages[way])), growth)
-    named = F.broadcast(known.select("key", *KEYS).distinct())
-    return told.join(named, on="key", how="inner").drop("key")
+    return joined.groupBy("key").agg(*(each for way in _WAYS for each in _statistics(way, averages[way])), growth)
 
 
 def hours_of_week(by_bucket: DataFrame, known: DataFrame, share: float, most: int | None) -> DataFrame:
@@ -336,19 +323,4 @@ def _statistics(way: str, average: Column) -> tuple[Column, ...]:
         (F.max(value) / MILLI).alias(f"{way}_maximum"),
         (F.max(F.when(at_busiest, value)) / MILLI).alias(f"{way}_peak"),
         (F.sum(f"seen_{way}") / F.first("expected")).alias(f"{way}_covered"),
-    )
-
-
-def _carrier(
-    place: tuple[Column, Column, Column, Column], part: Column, weight: Column, leads: Column, is_total: Column
-) -> Column:
-    """Return one carrier of a partition; `place` has its broker, rack, log dir and topic."""
-    named = F.struct(*(each.alias(name) for each, name in zip(place, PLACE, strict=True)))
-    return F.struct(
-        F.xxhash64("side", "cluster", *place, part).alias("carrier"),
-        named.alias("place"),
-        weight.cast("long").alias("weight"),
-        leads.alias("leads"),
-        (F.size("replicas") - 1).cast("long").alias("followers"),
-        is_total.alias("is_total"),
     )

@@ -12,7 +12,7 @@ from reconciler.balance.model.disk_forecast import SIZES_AFTER
 from reconciler.balance.spark.buckets import sent_by_leader
 from reconciler.balance.spark.growth import significant, whole_growth
 from reconciler.balance.spark.normalise import MILLI, MOST_PER_SECOND
-from reconciler.balance.spark.replica_load import BEFORE, IN_RACK, KEYS, PARTITION, PLACE, at_every_level
+from reconciler.balance.spark.replica_load import BEFORE, IN_RACK, KEYS, PARTITION, at_levels, by_carrier
 
 RATES = tuple(f"{way}_{what}" for way in ("in", "out") for what in ("average", "p95", "maximum", "peak"))
 DAYS_UNTIL_FULL = ("days_until_full", "full_earliest", "full_latest")
@@ -25,7 +25,7 @@ _SUMS = ("in_average", "in_peak", "in_covered", "out_average", "out_peak", "out_
 def figures(counts: DataFrame, rates: DataFrame, *, has_plan: bool) -> DataFrame:
     """Return one row for each side and broker, rack, log dir, topic and cluster.
 
-    `counts` is as `replica_load` returns it. `rates` has the keys, any of RATES, in_covered and out_covered (samples or
+    `counts` is as `replica_load` returns it. `rates` has the key, any of RATES, in_covered and out_covered (samples or
     coverage, summed over replicas and over leaders, as a share of one each), growth_bytes_per_day. Columns: the keys,
     then IN_RACK, counts, RATES, in_coverage, out_coverage, growth_bytes_per_day, total_bytes, free_bytes,
     leader_imbalance. What holds no replica takes in nothing, and what leads nothing sends nothing: 0 where the
@@ -34,7 +34,7 @@ def figures(counts: DataFrame, rates: DataFrame, *, has_plan: bool) -> DataFrame
     missing = [name for name in RATES if name not in rates.columns]
     whole = rates.select("*", *(F.lit(None).cast("double").alias(name) for name in missing)) if missing else rates
     # One shuffle for all that is asked within a cluster, here and of the figures afterwards.
-    joined = counts.join(whole, on=list(KEYS), how="left").repartition("cluster")
+    joined = counts.withColumn("key", F.xxhash64(*KEYS)).join(whole, on="key", how="left").repartition("cluster")
     idle = {"in": F.col("replicas") == 0, "out": F.col("leaders") == 0}
     filled = joined.select(
         *counts.columns,
@@ -92,13 +92,13 @@ def with_days_until_full(figures: DataFrame, forecasts: DataFrame | None = None)
     not_negative = F.when(F.col("free_bytes").isNotNull(), F.greatest(F.col("free_bytes"), F.lit(0)))
     growth = F.col("growth_bytes_per_day")
     days = F.when(growth > 0, F.round(not_negative / growth, 1))
-    if forecasts is None:
-        unknown = dict.fromkeys(DAYS_UNTIL_FULL, "double") | dict.fromkeys(SIZES_AHEAD, "long")
-        nothing = {name: F.lit(None).cast(kind) for name, kind in unknown.items()}
-        told = figures.withColumns(nothing | {"is_foretold": F.lit(col=False)})
-    else:
-        told = figures.join(F.broadcast(forecasts), on=list(KEYS), how="left")
     expected, size = DAYS_UNTIL_FULL[0], F.col("size_bytes")
+    if forecasts is None:
+        unknown = dict.fromkeys(DAYS_UNTIL_FULL[1:], "double") | dict.fromkeys(SIZES_AHEAD, "long")
+        nothing = {name: F.lit(None).cast(kind) for name, kind in unknown.items()}
+        told = figures.withColumn(expected, days).withColumn(expected, _first_full(expected))
+        return told.withColumns(nothing).drop(IN_RACK)
+    told = figures.join(F.broadcast(forecasts), on=list(KEYS), how="left")
     return (
         told.withColumn(expected, F.when(F.col("is_foretold"), F.col(expected)).otherwise(days))
         .withColumns({name: _first_full(name) for name in DAYS_UNTIL_FULL})
@@ -122,25 +122,21 @@ def _first_full(name: str) -> Column:
     return first
 
 
-def rates_of_loads(loads: DataFrame, replicas: DataFrame) -> DataFrame:
+def rates_of_loads(loads: DataFrame, replicas: DataFrame, known: DataFrame) -> DataFrame:
     """Return at each level the sums of its replicas' loads.
 
-    Columns: the keys, in_average, in_peak, out_average, out_peak, in_covered and out_covered (the coverage of its
+    Columns: key, in_average, in_peak, out_average, out_peak, in_covered and out_covered (the coverage of its
     replicas, and of its leaders, summed), growth_bytes_per_day.
     """
-    known = loads.select(
+    load = loads.select(
         *PARTITION,
         *(_exact(name) for name in ("bytes_in_avg", "bytes_in_peak", "bytes_out_avg", "bytes_out_peak")),
         whole_growth(F.col("growth_bytes_per_day")).alias("growth"),
         F.coalesce("coverage", F.lit(0.0)).alias("coverage"),
     )
-    each = replicas.join(known, on=list(PARTITION), how="inner")
+    each = replicas.join(load, on=list(PARTITION), how="inner")
     carried = each.select(
-        "side",
-        *PARTITION,
-        "broker",
-        "rack",
-        "log_dir",
+        "carriers",
         F.col("bytes_in_avg").alias("in_average"),
         F.col("bytes_in_peak").alias("in_peak"),
         _covered(F.col("bytes_in_avg").isNotNull()).alias("in_covered"),
@@ -151,13 +147,12 @@ def rates_of_loads(loads: DataFrame, replicas: DataFrame) -> DataFrame:
     )
     summed = [F.sum(name).alias(name) for name in _SUMS]
     return (
-        carried.groupBy("side", "cluster", *PLACE)
-        .agg(*summed)
-        .transform(at_every_level, _SUMS)
-        .groupBy(*KEYS)
+        by_carrier(carried, *summed)
+        .transform(at_levels, known)
+        .groupBy("key")
         .agg(*summed)
         .select(
-            *KEYS,
+            "key",
             *((F.col(name) / MILLI).alias(name) for name in _SUMS if name != "growth"),
             significant(F.col("growth")).alias("growth_bytes_per_day"),
         )

@@ -18,7 +18,7 @@ from reconciler.balance.model.history import HOURS_A_DAY, HOURS_A_WEEK
 from reconciler.balance.spark.buckets import on_carriers
 from reconciler.balance.spark.growth import GROWTH
 from reconciler.balance.spark.normalise import HOUR
-from reconciler.balance.spark.replica_load import KEYS, NO_TEXT, PARTITION, at_every_level
+from reconciler.balance.spark.replica_load import KEYS, PARTITION, at_levels, by_carrier
 
 WEEKS = 4
 """So many weeks of history are looked at: what was before tells more of what has changed since."""
@@ -215,7 +215,7 @@ def _ahead(days: int) -> Column:
     )
 
 
-def by_growth_alone(slopes: DataFrame, replicas: DataFrame, limits: DataFrame) -> DataFrame:
+def by_growth_alone(slopes: DataFrame, replicas: DataFrame, limits: DataFrame, known: DataFrame) -> DataFrame:
     """Return what each log dir, broker, rack and cluster grows by, of what partitions grow a day: the keys, ahead.
 
     What grows does so up to what retention lets it be, as far as that is known without a history; what shrinks does so
@@ -233,10 +233,10 @@ def by_growth_alone(slopes: DataFrame, replicas: DataFrame, limits: DataFrame) -
         name: F.floor(F.greatest(F.least(F.col("growth") * days, F.col("room")), -F.col("size")))
         for days, name in zip(AHEAD_DAYS, AHEAD, strict=True)
     }
-    places = (*("side", "cluster", "broker", "rack", "log_dir"), F.lit(NO_TEXT).alias("topic"))
-    placed = each.select(*places, *(of.alias(name) for name, of in after.items()))
+    placed = each.select("carriers", *(of.alias(name) for name, of in after.items()))
     return (
-        placed.transform(at_every_level, AHEAD)
+        by_carrier(placed, *_sums(AHEAD))
+        .transform(at_levels, known.where(F.col("level") != Level.TOPIC.value))
         .groupBy(*KEYS)
         .agg(*_sums(AHEAD))
         .select(*KEYS, F.array(*(F.coalesce(name, F.lit(0)) for name in AHEAD)).alias("ahead"))
@@ -247,12 +247,12 @@ def histories(every: DataFrame, expected: DataFrame, carried: DataFrame, known: 
     """Return what there is to know of each log dir, broker, rack and cluster on each side.
 
     Columns: the keys, then hours, grown_first, grown_now, standing_now, grown_chance, standing_chance, by_slot, ahead,
-    as `disk_forecast.DiskHistory` has them. `carried` and `known` are as `buckets` makes them.
+    as `disk_forecast.DiskHistory` has them. `carried` is as `buckets` makes it, `known` as `replica_load`.
     """
-    places = carried.where(F.col("place.topic") == NO_TEXT)
+    places = carried.where(~F.col("is_topic"))
     levels = known.where(F.col("level") != Level.TOPIC.value)
     ahead = expected.transform(_on_disks, places, AHEAD).groupBy("carrier").agg(*_sums(AHEAD))
-    summed = ahead.transform(_at_levels, levels).groupBy("key").agg(*_sums(AHEAD))
+    summed = ahead.transform(at_levels, levels).groupBy("key").agg(*_sums(AHEAD))
     parts = every.select(*PARTITION, "hour", "size").join(
         expected.select(*PARTITION, "stands", "first", "fell", "least", "level", "rate"),
         on=list(PARTITION),
@@ -261,7 +261,7 @@ def histories(every: DataFrame, expected: DataFrame, carried: DataFrame, known: 
     parts = parts.select(*PARTITION, "hour", *_past())
     names = ("grown", "standing")
     of_disks = parts.transform(_on_disks, places, ("hour", *names)).groupBy("carrier", "hour").agg(*_sums(names))
-    each = of_disks.transform(_at_levels, levels).groupBy("key", "hour").agg(*_sums(names))
+    each = of_disks.transform(at_levels, levels).groupBy("key", "hour").agg(*_sums(names))
     named = F.broadcast(levels.select("key", *KEYS).distinct())
     return (
         _chances(each)
@@ -298,10 +298,6 @@ def _on_disks(rows: DataFrame, places: DataFrame, names: tuple[str, ...]) -> Dat
     return rows.transform(on_carriers, places, "inner").select(
         "carrier", *(name if name == "hour" else (F.col(name) * F.col("weight")).alias(name) for name in names)
     )
-
-
-def _at_levels(rows: DataFrame, levels: DataFrame) -> DataFrame:
-    return rows.join(F.broadcast(levels.select("carrier", "key")), on="carrier", how="inner")
 
 
 def _sums(names: tuple[str, ...]) -> list[Column]:

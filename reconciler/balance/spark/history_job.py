@@ -26,7 +26,7 @@ from reconciler.balance.spark.history import (
 from reconciler.balance.spark.history_changes import by_broker, changes, compared, led_elsewhere, moved_replicas
 from reconciler.balance.spark.history_samples import broker_samples, replica_samples, standing
 from reconciler.balance.spark.history_slow import slow_brokers
-from reconciler.balance.spark.replica_load import BEFORE, NO_BROKER
+from reconciler.balance.spark.replica_load import BEFORE, NO_BROKER, replicas
 from reconciler.balance.spark.spellings import in_spark, settled
 
 if TYPE_CHECKING:
@@ -71,7 +71,6 @@ class Today:
 
     by_bucket: DataFrame
     known: DataFrame
-    carriers: DataFrame
     partitions: DataFrame
     brokers: DataFrame
 
@@ -101,7 +100,7 @@ def history(today: Today, rows: DataFrame, spans: Sequence["Row"], beside: Besid
         skews = skews_today(
             periods.where(F.col("broker") != NO_BROKER),
             sizes_by_period(each, partitions),
-            _holding(today.carriers),
+            _holding(partitions),
             today.brokers,
             timed,
         ).withColumn("placement", F.lit(Placement.TODAY.value))
@@ -128,7 +127,6 @@ def history(today: Today, rows: DataFrame, spans: Sequence["Row"], beside: Besid
             table.unpersist()
 
 
-def _holding(carriers: DataFrame) -> DataFrame:
+def _holding(partitions: DataFrame) -> DataFrame:
     """Return the brokers that hold replicas today: cluster, broker, leads (whether they lead any)."""
-    of_brokers = carriers.where((F.col("side") == BEFORE) & (F.col("place.broker") != NO_BROKER))
-    return of_brokers.groupBy("cluster", F.col("place.broker").alias("broker")).agg(F.bool_or("leads").alias("leads"))
+    return replicas(partitions).groupBy("cluster", "broker").agg(F.bool_or("is_leader").alias("leads"))

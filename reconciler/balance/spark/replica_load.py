@@ -25,44 +25,60 @@ _NOT_NAMED: dict[str, int | str] = {"broker": NO_BROKER, "rack": NO_TEXT, "log_d
 def replicas(partitions: DataFrame) -> DataFrame:
     """Return one row for each replica.
 
-    Columns: side, cluster, topic, partition, broker, rack, log_dir, size_bytes, is_leader, is_preferred, followers: how
-    many others fetch from a leader of that partition.
+    Columns: side, cluster, topic, partition, broker, its two `carriers` (place and topic), size_bytes, is_size_told,
+    is_leader, followers: how many others fetch from a leader of that partition.
     """
-    each = F.arrays_zip("replicas", "sizes", "log_dirs", "racks")
-    followers = F.size("replicas") - 1
-    stands = partitions.select("side", *PARTITION, "leader", followers.alias("followers"), F.posexplode(each))
+    count = F.size("replicas")
+    each = F.arrays_zip("replicas", "sizes", F.slice("carriers", F.lit(1), count).alias("places"))
+    topic = F.element_at("carriers", -1).alias("of_topic")
+    stands = partitions.select("side", *PARTITION, "leader", (count - 1).alias("followers"), topic, F.explode(each))
     broker = F.col("col.replicas")
     return stands.select(
         "side",
         *PARTITION,
         broker.alias("broker"),
-        F.coalesce("col.racks", F.lit(NO_TEXT)).alias("rack"),
-        F.coalesce("col.log_dirs", F.lit(NO_TEXT)).alias("log_dir"),
+        F.array("col.places", "of_topic").alias("carriers"),
         F.col("col.sizes").alias("size_bytes"),
+        F.col("col.sizes").isNotNull().alias("is_size_told"),
         broker.eqNullSafe(F.col("leader")).alias("is_leader"),
-        (F.col("pos") == 0).alias("is_preferred"),
         "followers",
     )
 
 
-def counts(replicas: DataFrame, places: DataFrame) -> DataFrame:
+def known_carriers(carriers: DataFrame) -> DataFrame:
+    """Return what each carrier (`files.carrier_table`) counts for: one row for each level that it belongs to.
+
+    Columns: carrier, IN_RACK, key (a hash of the level's keys), and the keys.
+    """
+    levels = carriers.withColumn(IN_RACK, F.col("rack")).transform(at_every_level, ("carrier", IN_RACK))
+    return levels.select("carrier", IN_RACK, F.xxhash64(*KEYS).alias("key"), *KEYS)
+
+
+def at_levels(rows: DataFrame, known: DataFrame) -> DataFrame:
+    """Return the rows of carriers once for each level that these belong to."""
+    return rows.join(F.broadcast(known), on="carrier", how="inner")
+
+
+def by_carrier(replicas: DataFrame, *sums: Column) -> DataFrame:
+    """Return these sums over the replicas of each carrier."""
+    return replicas.withColumn("carrier", F.explode("carriers")).groupBy("carrier").agg(*sums)
+
+
+def counts(carriers: DataFrame, places: DataFrame, found: DataFrame | None = None) -> DataFrame:
     """Return what is held at each level, 0 at the places that hold nothing, and what their disks are.
 
-    Columns: the keys, IN_RACK, then COUNTS, total_bytes and usable_bytes (now; null where not known). A size is null
-    where that of no replica is known.
+    `carriers` tell what they hold; `found` are sizes that they do not know (`found_sizes`). Columns: the keys, IN_RACK,
+    then COUNTS, total_bytes and usable_bytes (now; null where not known). A size is null where that of no replica is
+    known.
     """
-    held = replicas.groupBy("side", "cluster", *PLACE).agg(
-        F.count(F.lit(1)).alias("replicas"),
-        F.count_if("is_leader").alias("leaders"),
-        F.count_if("is_preferred").alias("preferred_leaders"),
-        F.count_if(F.col("is_preferred") & F.col("is_leader")).alias("preferred_led"),
-        F.sum("size_bytes").alias("size_bytes"),
-        F.count_if(F.col("size_bytes").isNull()).alias("unknown_sizes"),
-        *(F.lit(0).cast("long").alias(name) for name in _DISKS),
-    )
     names = (*COUNTS, *_DISKS)
     is_disk = F.col("level") != Level.TOPIC.value
     is_size_known = (F.col("unknown_sizes") < F.col("replicas")) | (F.col("replicas") == 0)
+    no_disk = {name: F.lit(0).cast("long") for name in _DISKS}
+    held = carriers.where(F.col("replicas") > 0).withColumns(no_disk).select("side", "cluster", *PLACE, *names)
+    if found is not None:
+        few = carriers.select("carrier", "side", "cluster", *PLACE).join(F.broadcast(found), "carrier", "inner")
+        held = held.unionByName(few.drop("carrier"), allowMissingColumns=True)
     placed = held.unionByName(_nothing(places)).withColumn(IN_RACK, F.col("rack"))
     return (
         placed.transform(at_every_level, (IN_RACK, *names))
@@ -77,6 +93,18 @@ def counts(replicas: DataFrame, places: DataFrame) -> DataFrame:
             F.when(is_disk & (F.col("unknown_usable") == 0), F.col("usable_bytes")).alias("usable_bytes"),
         )
     )
+
+
+def with_sizes(replicas: DataFrame, sizes: DataFrame) -> DataFrame:
+    """Return the replicas, those of unknown size with their partition's `last_size`."""
+    sized = replicas.join(sizes, on=list(PARTITION), how="left")
+    return sized.withColumn("size_bytes", F.coalesce("size_bytes", "last_size"))
+
+
+def found_sizes(sized: DataFrame) -> DataFrame:
+    """Return what carriers hold of sizes that the cluster did not tell, and how many fewer are unknown by these."""
+    found = sized.where(~F.col("is_size_told") & F.col("size_bytes").isNotNull())
+    return by_carrier(found, F.sum("size_bytes").alias("size_bytes"), (-F.count(F.lit(1))).alias("unknown_sizes"))
 
 
 def at_every_level(rows: DataFrame, names: tuple[str, ...]) -> DataFrame:

@@ -41,12 +41,12 @@ class Told:
     with_slopes: tuple[str, ...] = ()
 
 
-def told(sums: DataFrame, known: DataFrame, partitions: Mapping[str, int], bucket_seconds: int) -> Told:
+def told(sums: DataFrame, carriers: DataFrame, partitions: Mapping[str, int], bucket_seconds: int) -> Told:
     """Return what the sums (`buckets.sums`) tell; `partitions`: how many each cluster has.
 
     Two small jobs, the second only where something was wrong: what comes to the driver is a few rows a cluster.
     """
-    found = _clusters(sums, known, bucket_seconds).collect()
+    found = _clusters(sums, carriers, bucket_seconds).collect()
     spans = tuple(sorted((row for row in found if row.cluster is not None), key=lambda row: row.cluster))
     seen = {row.cluster: row.partitions for row in spans}
     defects = _marked(sums) if any(row.is_marked or row.cluster is None for row in found) else {}
@@ -64,9 +64,9 @@ def told(sums: DataFrame, known: DataFrame, partitions: Mapping[str, int], bucke
     )
 
 
-def filled(told: Told, sums: DataFrame, known: DataFrame, fills: DataFrame) -> Told:
+def filled(told: Told, sums: DataFrame, carriers: DataFrame, fills: DataFrame) -> Told:
     """Return the same of sums with fills (`buckets.with_fills`): the busiest buckets, and how often each was filled."""
-    totals = F.broadcast(known.where("is_total").select("carrier", "cluster"))
+    totals = F.broadcast(carriers.where("is_total").select("carrier", "cluster"))
     by_bucket = (
         sums.join(totals, on="carrier", how="inner").groupBy("cluster", "bucket").agg(F.sum("total").alias("total"))
     )
@@ -77,14 +77,14 @@ def filled(told: Told, sums: DataFrame, known: DataFrame, fills: DataFrame) -> T
     return replace(told, spans=spans, defects={**told.defects, **{rule: counts[rule.value] or 0 for rule in FILLED}})
 
 
-def _clusters(sums: DataFrame, known: DataFrame, bucket_seconds: int) -> DataFrame:
+def _clusters(sums: DataFrame, carriers: DataFrame, bucket_seconds: int) -> DataFrame:
     """Return one row a cluster, null for rows that nothing carries.
 
     Columns: SPANS, rows, unsized (those without a size), partitions (how many were seen), is_unsound, is_marked,
     is_uneven: not as many partitions have a rate in each bucket in which any has it.
     """
     return (
-        sums.transform(_parts, known)
+        sums.transform(_parts, carriers)
         .transform(_checked)
         .groupBy("cluster", "bucket")
         .agg(*(F.sum(name).alias(name) for name in ("total", "fresh", *_SEEN)), *_rows_and_flags())
@@ -92,9 +92,9 @@ def _clusters(sums: DataFrame, known: DataFrame, bucket_seconds: int) -> DataFra
     )
 
 
-def _parts(sums: DataFrame, known: DataFrame) -> DataFrame:
+def _parts(sums: DataFrame, carriers: DataFrame) -> DataFrame:
     """Return one row for each topic of before, in its parts, and bucket, whatever the marks."""
-    totals = F.broadcast(known.where("is_total").select("carrier", "cluster"))
+    totals = F.broadcast(carriers.where("is_total").select("carrier", "cluster"))
     is_marked = F.col(MARKS) != 0
     if RULES[0] in sums.columns:
         is_marked = F.greatest(*(F.coalesce(F.col(name), F.lit(0)) for name in RULES)) > 0
