@@ -70,7 +70,7 @@ class Partitions:
         """The bytes of one copy of each, None unknown."""
         return [None if size < 0 else size for size in self.size.tolist()]
 
-    def columns_of(self, rows: Ints) -> dict[str, Any]:
+    def fields_of(self, rows: Ints) -> dict[str, Any]:
         """Return the fields of these rows."""
         columns = ("topic", "number", "at", "now", "size")
         return {"topics": self.topics, **{name: getattr(self, name)[rows] for name in columns}}
@@ -251,7 +251,7 @@ def _decided(partitions: Partitions, rows: Ints, explicit: Mapping[int, Replicas
     assigned = padded([explicit[row] for row in rows[is_assigned].tolist()])
     replicas, written = np.split(beside_each_other([partitions.now[rows], assigned]), [len(rows)])
     replicas[is_assigned] = written
-    return Decided(**partitions.columns_of(rows), replicas=replicas, is_assigned=is_assigned)
+    return Decided(**partitions.fields_of(rows), replicas=replicas, is_assigned=is_assigned)
 
 
 def _rows(partitions: Partitions, rows: Ints, asked: _Asked) -> tuple[Rows, tuple[Kind, ...]]:
@@ -269,7 +269,7 @@ def _rows(partitions: Partitions, rows: Ints, asked: _Asked) -> tuple[Rows, tupl
             topic[first].tolist(), factor[first].tolist(), lists_of(now[first]), lists_of(kept[first]), strict=True
         )
     )
-    return Rows(**partitions.columns_of(rows), kind=kind, kept=kept), kinds
+    return Rows(**partitions.fields_of(rows), kind=kind, kept=kept), kinds
 
 
 def _factors(cases: Sequence[TopicCase], topic: Ints, now: Ints) -> Ints:

@@ -95,7 +95,7 @@ def _find(samples: Iterable[Path], is_taken: Callable[[Path], bool]) -> Found:
 def contents(place: Path) -> dict[str, list[bytes]]:
     """Return the bytes of the files in each folder of silver and gold, whatever the files' names; none is left over."""
     found: dict[str, list[bytes]] = {}
-    for path in _parquet(place):
+    for path in parquet_files(place):
         folder = path.parent.relative_to(place)
         assert not any(part[0] in "._" for part in folder.parts), path
         found.setdefault(str(folder), []).append(path.read_bytes())
@@ -104,9 +104,10 @@ def contents(place: Path) -> dict[str, list[bytes]]:
 
 def times(place: Path) -> dict[str, int]:
     """Return every file of silver and gold, with the time of its last change."""
-    return {str(path.relative_to(place)): path.stat().st_mtime_ns for path in _parquet(place)}
+    return {str(path.relative_to(place)): path.stat().st_mtime_ns for path in parquet_files(place)}
 
 
-def _parquet(place: Path) -> Iterator[Path]:
+def parquet_files(place: Path) -> Iterator[Path]:
+    """Yield the files of silver, then those of gold, each in the order of their paths."""
     for table in ("silver", "gold"):
         yield from sorted((place / table).rglob("*.parquet"))
