@@ -88,7 +88,8 @@ def solve(task: DirTask, work: float) -> Solved:
         again = _solved(replace(task, home=found.dirs), work)
         if not again.cost.moved:
             break
-        found = _with_bound(task, again.dirs)
+        # That began at places on the way: from home, fewer moves may do.
+        found = _with_bound(task, _taken_back(task, again.dirs))
     return found
 
 
