@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from reconciler.balance.files.arrow_tables import INT, LONG, TEXT, ArrowTable, arrow_table
 from reconciler.model.cluster import Broker, Cluster
-from reconciler.model.columns import NONE, Ints
+from reconciler.model.columns import NONE, Ints, distinct
 from reconciler.model.desired import CAPACITIES
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.table_maker import table_of
@@ -96,7 +96,8 @@ def place_table(sides: Iterable[Side]) -> ArrowTable:
     before, null where not known; those of a broker itself are 0, or null where its log dirs are not known.
     """
     sides = tuple(sides)
-    return arrow_table(_PLACES, (row for side in sides for row in _place_rows(side, brokers_of(sides)[side.name])))
+    brokers = brokers_of(sides)
+    return arrow_table(_PLACES, (row for side in sides for row in _place_rows(side, brokers[side.name])))
 
 
 def brokers_of(sides: Iterable[Side]) -> Mapping[str, Mapping[int, Broker]]:
@@ -106,8 +107,7 @@ def brokers_of(sides: Iterable[Side]) -> Mapping[str, Mapping[int, Broker]]:
         brokers = found.setdefault(side.name, {})
         for broker in side.cluster.brokers.values():
             brokers.setdefault(broker.id, broker)
-        replicas = np.unique(table_of(side.cluster).replicas)
-        for broker_id in replicas[replicas >= 0].tolist():
+        for broker_id in distinct(table_of(side.cluster).replicas).tolist():
             brokers.setdefault(broker_id, Broker(broker_id, is_fenced=True))
     return {name: dict(sorted(brokers.items())) for name, brokers in found.items()}
 
