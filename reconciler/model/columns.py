@@ -128,6 +128,25 @@ def is_at(named: Ints, table: Ints) -> Bools:
     return found & (named >= 0)
 
 
+def is_missing(named: Ints, table: Ints) -> Bools:
+    """Return [rows, some] which of the named brokers are not among those of the table [rows, others]."""
+    return (named >= 0) & ~is_at(named, table)
+
+
+def is_repeated(lists: Ints) -> Bools:
+    """Return which rows name one broker twice."""
+    ordered = np.sort(lists, axis=1)
+    found: Bools = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+    return found
+
+
+def is_unlike(lists: Ints, others: Ints) -> Bools:
+    """Return which rows of the two tables of brokers are not the same list."""
+    one, other = np.split(beside_each_other([lists, others]), 2)
+    found: Bools = (one != other).any(axis=1)
+    return found
+
+
 def beside_each_other(tables: Sequence[Ints]) -> Ints:
     """Return the rows of all these tables of brokers, as wide as the widest, one table behind the other."""
     width = max((each.shape[1] for each in tables), default=1)

@@ -11,7 +11,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reconciler.model.columns import NONE, Bools, Ints, beside_each_other, exact, is_at, lists_of, padded, rows_of_each
+from reconciler.model.columns import (
+    NONE,
+    Bools,
+    Ints,
+    beside_each_other,
+    exact,
+    is_missing,
+    is_unlike,
+    lists_of,
+    padded,
+    rows_of_each,
+)
 from reconciler.model.move import NONE_ASKED, Move, Reason
 from reconciler.model.on_demand import SelfWritten
 from reconciler.model.partition_table import PartitionTable
@@ -104,12 +115,12 @@ class Moves(SelfWritten[Move]):
     @cached_property
     def is_added(self) -> Bools:
         """Which replicas after [rows, some] have to be copied."""
-        return (self.after >= 0) & ~is_at(self.after, self.before)
+        return is_missing(self.after, self.before)
 
     @cached_property
     def is_removed(self) -> Bools:
         """Which replicas before [rows, some] go."""
-        return (self.before >= 0) & ~is_at(self.before, self.after)
+        return is_missing(self.before, self.after)
 
     @cached_property
     def copies(self) -> Ints:
@@ -120,11 +131,7 @@ class Moves(SelfWritten[Move]):
     @property
     def is_change(self) -> Bools:
         """Which are moves at all: their two lists are not the same."""
-        width = min(self.before.shape[1], self.after.shape[1])
-        is_same = (self.before[:, :width] == self.after[:, :width]).all(axis=1)
-        rest = np.hstack([self.before[:, width:], self.after[:, width:]])
-        found: Bools = ~is_same | (rest >= 0).any(axis=1)
-        return found
+        return is_unlike(self.before, self.after)
 
     @property
     def bytes_a_copy(self) -> Ints:

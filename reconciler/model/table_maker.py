@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reconciler.model.cluster import Cluster, Topic
-from reconciler.model.columns import NONE, Ints, Lists, column, counted
+from reconciler.model.columns import NONE, Ints, Lists, column, counted, is_repeated
 from reconciler.model.partition_table import UNTOLD, PartitionTable, Rare, Rows
 
 
@@ -60,7 +60,7 @@ def is_sound(table: PartitionTable) -> bool:
     return bool(
         (position == table.number).all()
         and (table.replicas[:, 0] >= 0).all()
-        and all(map(_is_distinct, lists))
+        and not any(is_repeated(each).any() for each in lists)
         and all(_is_held(found, table.replicas) for found in (table.isr, table.leader[:, None]))
         and all(_is_held(found, table.replicas[row : row + 1]) for found, row in zip(lists[2:], rows, strict=True))
     )
@@ -68,11 +68,6 @@ def is_sound(table: PartitionTable) -> bool:
 
 def _row(found: Sequence[int] | None) -> Ints:
     return np.array([found or ()], dtype=np.int64)
-
-
-def _is_distinct(lists: Ints) -> bool:
-    ordered = np.sort(lists, axis=1)
-    return not ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any()
 
 
 def _is_held(lists: Ints, replicas: Ints) -> bool:

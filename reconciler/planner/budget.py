@@ -24,7 +24,7 @@ from math import gcd
 import numpy as np
 
 from reconciler.model.budget import Budgeted, CurvePoint, CurveReport, Way
-from reconciler.model.columns import Ints, is_at
+from reconciler.model.columns import Ints, is_missing
 from reconciler.model.desired import Balance, DesiredCluster
 from reconciler.model.plan import PriceLevel
 from reconciler.planner.budget_search import MOST_CHOICES, Room, searched
@@ -253,7 +253,7 @@ class Curve:
     def busiest(self, table: Ints) -> int:
         """Return the bytes that the busiest broker takes in, or serves as the preferred leader of what is copied."""
         task = self.task
-        is_new = (table >= 0) & ~is_at(table, task.replicas) & ~task.is_new[:, None]
+        is_new = is_missing(table, task.replicas) & ~task.is_new[:, None]
         row, seat = np.nonzero(is_new)
         source = task.replicas[row, 0]
         is_served = source >= 0

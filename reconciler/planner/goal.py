@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.columns import Ints, is_at
+from reconciler.model.columns import Ints, is_at, is_missing
 from reconciler.planner.cheapest_sets import LARGEST, Cheapest, Seats, Shortlist, bounds_of, cheapest_sets, far
 from reconciler.planner.costs import Cost
 from reconciler.planner.pieces import Pieces, Sinks, exact_dot
@@ -114,7 +114,7 @@ class Goal:
         other = np.where(is_open, asked, beyond).min(axis=1, initial=beyond)
         cheapest = np.minimum(cheapest, self.cost.other + other[kind])
         # A broker that is held and not named is among the others, so that at best it costs as much as one of them.
-        row, seat = np.nonzero((table >= 0) & ~is_at(table, named))
+        row, seat = np.nonzero(is_missing(table, named))
         broker = table[row, seat]
         row, broker = (each[is_open[kind[row], broker]] for each in (row, broker))
         np.maximum.at(dearest, row, self.cost.other[row] + asked[kind[row], broker])

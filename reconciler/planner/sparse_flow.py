@@ -14,7 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints, is_at, place_among_equals
+from reconciler.model.columns import Bools, Ints, is_missing, place_among_equals
 from reconciler.planner.costs import Cost, no_cost
 from reconciler.planner.face import Solved, solved
 from reconciler.planner.flow import FlowInfeasibleError
@@ -99,7 +99,7 @@ def _cheaper(goal: Goal, table: Ints, price: Ints, other: Ints, most: int) -> tu
         # Equal is not better: a tie changes no value, and letting ties in would bring in nearly all rows.
         better = np.flatnonzero(gain > 0)
         held, column = held[better], np.where(cheapest.held[better], seats.column[better], -1)
-        gone, new = (held >= 0) & ~is_at(held, column), (column >= 0) & ~is_at(column, held)
+        gone, new = is_missing(held, column), is_missing(column, held)
         who = np.arange(len(better))
         left, taken = held[who, gone.argmax(axis=1)], column[who, new.argmax(axis=1)]
         found.append(some[better])

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
-from reconciler.model.columns import beside_each_other, sums
+from reconciler.model.columns import beside_each_other, is_missing, sums
 from reconciler.model.desired import Desired, Even, Off
 from reconciler.model.loads import Loads
 from reconciler.model.plan import Bound, Plan, PriceLevel, Proof, TieredBytes, Verdict
@@ -29,7 +29,7 @@ from reconciler.proof.bounds import (
     replica_measures,
 )
 from reconciler.proof.budgeted import budget_of, orders_of, traded_bounds
-from reconciler.proof.demands import Demands, added, demands_of
+from reconciler.proof.demands import Demands, demands_of
 from reconciler.proof.loaded import NETWORK_IN, Carried, carried_of, is_fair, is_loaded, loaded_bound
 from reconciler.proof.reached import Reached, reached
 
@@ -64,7 +64,7 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
         return Verdict(str(wrong))
     rows, decided = demands.rows, demands.decided
     ends = ((rows, end.replicas), (decided, decided.replicas))
-    copied = sum(int((part.is_there & added(part.now, after).any(axis=1)).sum()) for part, after in ends)
+    copied = sum(int((part.is_there & is_missing(after, part.now).any(axis=1)).sum()) for part, after in ends)
     bounds = tuple(Bound(each.objective, each.value, each.lower_bound) for each in levels)
     notes = tuple(_notes(plan, demands, desired, is_within_bands=is_within_bands))
     return Verdict(None, bounds, _first_cost(demands), copied, is_within_bands, notes, _bound_by(plan, budget))

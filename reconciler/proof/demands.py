@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import NONE, alike, beside_each_other, is_at, lists_of, padded, places_in
+from reconciler.model.columns import NONE, alike, beside_each_other, is_missing, lists_of, padded, places_in
 from reconciler.model.desired import Desired, Placement, Protection
 from reconciler.model.partition_table import PartitionTable
 from reconciler.model.table_maker import table_of
@@ -61,7 +61,7 @@ class Partitions:
 
     @property
     def is_there(self) -> Bools:
-        """Which are not yet to be created."""
+        """Which exist; the others are yet to be created."""
         found: Bools = self.now[:, 0] >= 0
         return found
 
@@ -97,7 +97,7 @@ class Decided(Partitions):
     @property
     def forced(self) -> Ints:
         """How many replicas are copied whatever the plan, for explicit assignments."""
-        copies: Ints = added(self.now, self.replicas).sum(axis=1)
+        copies: Ints = is_missing(self.replicas, self.now).sum(axis=1)
         return np.where(self.is_assigned & self.is_there, copies, 0)
 
 
@@ -109,12 +109,16 @@ class Demands:
     """
 
     brokers: Brokers
-    topics: tuple[str, ...]
     allowed: tuple[Eligible, ...]
     kinds: tuple[Kind, ...]
     rows: Rows
     decided: Decided
     doomed: tuple[str, ...] = ()
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics that stay or are to be created."""
+        return self.rows.topics
 
     @property
     def is_size_known(self) -> bool:
@@ -145,11 +149,6 @@ class Demands:
         return np.array([kind.need for kind in self.kinds], dtype=np.int64)[self.rows.kind]
 
 
-def added(before: Ints, after: Ints) -> Bools:
-    """Return which of the brokers after [rows, width] are not among those before."""
-    return (after >= 0) & ~is_at(after, before)
-
-
 def columns_of(replicas: Ints, brokers: Brokers) -> Ints:
     """Return the columns of brokers [lists, width]: ELSEWHERE if one takes no part, NOBODY beyond a list's end."""
     found = places_in(np.array(brokers.ids, dtype=np.int64), replicas)
@@ -162,7 +161,7 @@ def demands_of(desired: Desired, observed: Cluster, only: Sequence[str] = ()) ->
     every = [*topic_cases(desired, observed, only)]
     asked = _Asked.of([case for case in every if not case.is_doomed], brokers, observed)
     partitions = _partitions(asked.cases, table_of(observed))
-    explicit = _explicit(asked.cases, partitions)
+    explicit = _explicit(asked, partitions)
     is_still, is_written = (asked.where(told)[partitions.topic] for told in (_is_still, _is_written))
     is_leaving = np.isin(partitions.now, [*brokers.leaving]).any(axis=1)
     is_decided = partitions.is_there & (is_still | ~(is_written | is_leaving))
@@ -170,7 +169,6 @@ def demands_of(desired: Desired, observed: Cluster, only: Sequence[str] = ()) ->
     rows, kinds = _rows(partitions, np.flatnonzero(~is_decided), asked)
     return Demands(
         brokers=brokers,
-        topics=partitions.topics,
         allowed=tuple(asked.allowed[place] for place in asked.place.tolist()),
         kinds=kinds,
         rows=rows,
@@ -234,14 +232,14 @@ def _partitions(cases: Sequence[TopicCase], table: PartitionTable) -> Partitions
     )
 
 
-def _explicit(cases: Sequence[TopicCase], partitions: Partitions) -> dict[int, Replicas]:
+def _explicit(asked: _Asked, partitions: Partitions) -> dict[int, Replicas]:
     """Return the explicit assignments that are to be reached, by row."""
-    is_asked = np.array([bool(_placement(case).assignment) for case in cases], dtype=np.bool_)[partitions.topic]
-    found = {}
+    is_asked = asked.where(lambda case: bool(_placement(case).assignment))[partitions.topic]
+    is_there, found = partitions.is_there, {}
     for row in np.flatnonzero(is_asked).tolist():
-        case = cases[partitions.topic[row]]
+        case = asked.cases[partitions.topic[row]]
         replicas = assignment_of(case.written, int(partitions.number[row]))
-        if replicas is not None and not (_is_still(case) and partitions.at[row] >= 0):
+        if replicas is not None and not (_is_still(case) and is_there[row]):
             found[row] = replicas
     return found
 
@@ -274,14 +272,18 @@ def _rows(partitions: Partitions, rows: Ints, asked: _Asked) -> tuple[Rows, tupl
 
 def _factors(cases: Sequence[TopicCase], topic: Ints, now: Ints) -> Ints:
     """Return how many replicas each of these partitions is to have: as written, else as now, else as the first has."""
-    written, like = [], []
-    for case in cases:
-        lists = [case.existing[0].target_replicas] if case.existing else _placement(case).assignment
-        written.append((case.written.replication_factor if case.written is not None else None) or 0)
-        like.append(len((lists or ((),))[0]))
-    asked, first = (np.array(each, dtype=np.int64)[topic] for each in (written, like))
+    written = [(case.written.replication_factor if case.written is not None else None) or 0 for case in cases]
+    # Only new partitions take after the first.
+    first = [_first(case) if case.partitions > len(case.existing) else 0 for case in cases]
+    asked, like = (np.array(each, dtype=np.int64)[topic] for each in (written, first))
     there = (now >= 0).sum(axis=1)
-    return np.where(asked > 0, asked, np.where(there > 0, there, first))
+    return np.where(asked > 0, asked, np.where(there > 0, there, like))
+
+
+def _first(case: TopicCase) -> int:
+    """Return how many replicas the topic's first partition has, or is to have."""
+    lists = [case.existing[0].target_replicas] if case.existing else _placement(case).assignment
+    return len((lists or ((),))[0])
 
 
 def _kept(topic: Ints, now: Ints, asked: _Asked) -> Ints:

@@ -174,9 +174,9 @@ def _loads(
         for measure in range(3):
             final[measure][broker] += int(weights[measure, row])
     for row, replicas in enumerate(kept):
-        for broker in demands.brokers.columns(replicas):
+        for broker_id in replicas:
             for measure in range(3):
-                final[measure][broker] -= int(weights[measure, row])
+                final[measure][column[broker_id]] -= int(weights[measure, row])
     return settled, final
 
 

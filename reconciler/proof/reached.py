@@ -12,12 +12,13 @@ from reconciler.model.columns import (
     beside_each_other,
     exact_product,
     is_at,
+    is_repeated,
+    is_unlike,
     lists_of,
     padded,
     starts_of_runs,
 )
 from reconciler.model.move_table import Moves
-from reconciler.model.partition_table import PartitionTable
 from reconciler.model.plan import Plan
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
@@ -44,8 +45,10 @@ def reached(plan: Plan, demands: Demands, observed: Cluster) -> Reached:
     created = _created(plan.topic_changes, demands)
     moves, table = plan.every_move(), table_of(observed)
     row = moves.rows_in(table)
-    _refuse_unfit(moves, row, table)
-    ends = _ends(moves, row, table)
+    # The last row stands for what is not there: NONE names it.
+    observed_lists = beside_each_other([table.target, np.full((1, 1), NONE)])
+    _refuse_unfit(moves, row, _befores(moves, row, observed_lists), np.append(table.bytes_to_copy, NONE)[row])
+    ends = _ends(moves, row, observed_lists)
     _refuse_other_ends(demands.decided, _after(demands.decided, ends, created))
     doomed = np.flatnonzero(~np.isin(row, np.concatenate([demands.decided.at, demands.rows.at])))
     if len(doomed):
@@ -81,18 +84,16 @@ def _created(changes: Sequence[TopicChange], demands: Demands) -> dict[TopicPart
     return placed
 
 
-def _refuse_unfit(moves: Moves, row: Ints, table: PartitionTable) -> None:
-    """Raise NotProved for the first move that does not fit what is there; `row` [moves] are rows of the table."""
-    if not len(moves):
-        return
-    here, size = _befores(moves, row, table), table.bytes_to_copy[row]
-    ordered = np.sort(moves.after, axis=1)
-    is_twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+def _refuse_unfit(moves: Moves, row: Ints, here: Ints, size: Ints) -> None:
+    """Raise NotProved for the first move that does not fit what is there.
+
+    By move: `row` in the table of what is observed, the replicas `here` before it, `size` in bytes of one copy.
+    """
     copied = exact_product(moves.copies, np.maximum(size, 0))
     faults = (
         row < 0,
-        _is_other(here, moves.before),
-        is_twice | (moves.after < 0).all(axis=1),
+        is_unlike(here, moves.before),
+        is_repeated(moves.after) | (moves.after < 0).all(axis=1),
         (moves.bytes != copied) | (moves.is_size_known != (size >= 0)),
     )
     wrong = np.flatnonzero(np.any(faults, axis=0))
@@ -111,19 +112,18 @@ def _refuse_unfit(moves: Moves, row: Ints, table: PartitionTable) -> None:
     raise NotProved(f"{move.topic_partition}{what}")
 
 
-def _befores(moves: Moves, row: Ints, table: PartitionTable) -> Ints:
+def _befores(moves: Moves, row: Ints, observed: Ints) -> Ints:
     """Return where each move finds its partition: where the move of it before has led, or where it is observed."""
     order = np.argsort(row, kind="stable")
     is_later = ~starts_of_runs(row[order])
-    here, after = np.split(beside_each_other([table.target[row], moves.after]), 2)
+    here, after = np.split(beside_each_other([observed[row], moves.after]), 2)
     here[order[is_later]] = after[order[np.flatnonzero(is_later) - 1]]
     return here
 
 
-def _ends(moves: Moves, row: Ints, table: PartitionTable) -> Ints:
-    """Return the replicas of each row of the table in the end; one more row is of NONE, which has nobody."""
-    target, nobody, after = table.target, np.full((1, 1), NONE), moves.after
-    ends, after = np.split(beside_each_other([target, nobody, after]), [len(target) + 1])
+def _ends(moves: Moves, row: Ints, observed: Ints) -> Ints:
+    """Return the replicas of each row of what is observed, in the end."""
+    ends, after = np.split(beside_each_other([observed, moves.after]), [len(observed)])
     last = moves.ends[1]
     ends[row[last]] = after[last]
     return ends
@@ -138,16 +138,9 @@ def _after(partitions: Partitions, ends: Ints, created: Mapping[TopicPartition, 
     return found
 
 
-def _is_other(lists: Ints, others: Ints) -> Bools:
-    """Return which rows are not the same list."""
-    one, other = np.split(beside_each_other([lists, others]), 2)
-    found: Bools = (one != other).any(axis=1)
-    return found
-
-
 def _refuse_other_ends(decided: Decided, after: Ints) -> None:
     """Raise NotProved for the first partition whose decided replicas are not those that it ends on."""
-    for row in np.flatnonzero(_is_other(after, decided.replicas))[:1].tolist():
+    for row in np.flatnonzero(is_unlike(after, decided.replicas))[:1].tolist():
         why = "its assignment is written" if decided.is_assigned[row] else "it is not to be moved"
         replicas = next(lists_of(decided.replicas[row : row + 1]))
         raise NotProved(f"{decided.key(row)} does not end on brokers {list(replicas)}, and {why}")

@@ -1,7 +1,7 @@
 """Restates the hard rules from the contract: brokers that take part, who may hold and lead what, how racks share it."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,11 +35,6 @@ class Brokers:
     leaving: frozenset[int]
     cordoned: frozenset[int]
     maintained: frozenset[int]
-
-    def columns(self, broker_ids: Iterable[int]) -> list[int]:
-        """Return where these brokers stand in the arrays."""
-        column = self.column
-        return [column.get(broker_id, ELSEWHERE) for broker_id in broker_ids]
 
     def masks(self, some: Sequence[frozenset[int]]) -> Bools:
         """Return [some, brokers]: who is among each of these."""

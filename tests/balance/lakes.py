@@ -95,19 +95,24 @@ def _find(samples: Iterable[Path], is_taken: Callable[[Path], bool]) -> Found:
 def contents(place: Path) -> dict[str, list[bytes]]:
     """Return the bytes of the files in each folder of silver and gold, whatever the files' names; none is left over."""
     found: dict[str, list[bytes]] = {}
-    for path in parquet_files(place):
+    for folder, path in files_by_folder(place):
+        found.setdefault(folder, []).append(path.read_bytes())
+    return found
+
+
+def files_by_folder(place: Path) -> Iterator[tuple[str, Path]]:
+    """Yield each file of silver and gold beside its folder; none is left over from a write that did not end."""
+    for path in _parquet(place):
         folder = path.parent.relative_to(place)
         assert not any(part[0] in "._" for part in folder.parts), path
-        found.setdefault(str(folder), []).append(path.read_bytes())
-    return found
+        yield str(folder), path
 
 
 def times(place: Path) -> dict[str, int]:
     """Return every file of silver and gold, with the time of its last change."""
-    return {str(path.relative_to(place)): path.stat().st_mtime_ns for path in parquet_files(place)}
+    return {str(path.relative_to(place)): path.stat().st_mtime_ns for path in _parquet(place)}
 
 
-def parquet_files(place: Path) -> Iterator[Path]:
-    """Yield the files of silver, then those of gold, each in the order of their paths."""
+def _parquet(place: Path) -> Iterator[Path]:
     for table in ("silver", "gold"):
         yield from sorted((place / table).rglob("*.parquet"))

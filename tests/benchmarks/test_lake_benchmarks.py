@@ -16,7 +16,7 @@ from statistics import median
 
 import pyarrow as pa
 import pytest
-from balance.lakes import parquet_files
+from balance.lakes import files_by_folder
 from benchmarks import lake_days
 from pyarrow import parquet
 
@@ -56,9 +56,9 @@ def _are_equal(one: Path, other: Path) -> bool:
 
     Bytes are not compared: footers list encodings in an order of each Java's own.
     """
-    pairs = zip(parquet_files(one), parquet_files(other), strict=True)
+    pairs = zip(files_by_folder(one), files_by_folder(other), strict=True)
     return all(
-        (here.parent.relative_to(one), parquet.read_table(pa.memory_map(str(here))))
-        == (there.parent.relative_to(other), parquet.read_table(pa.memory_map(str(there))))
-        for here, there in pairs
+        (folder, parquet.read_table(pa.memory_map(str(here))))
+        == (beside, parquet.read_table(pa.memory_map(str(there))))
+        for (folder, here), (beside, there) in pairs
     )

@@ -493,6 +493,13 @@ def test_a_plan_is_not_proved_for_another_observed_state(observed: Cluster) -> N
     assert not prove(SHOP_PLAN, SHOP, observed).is_proved
 
 
+def test_a_move_where_there_is_no_topic_at_all_is_refused() -> None:
+    plan = replace(SHOP_PLAN, topic_changes=())
+    verdict = prove(plan, replace(SHOP, topics={}), replace(SHOP_OBSERVED, topics={}))
+    assert verdict.wrong is not None
+    assert verdict.wrong.endswith("is moved, but it does not exist")
+
+
 def test_a_proof_says_which_bytes_of_tiered_topics_it_counts() -> None:
     def topics(untiered: int | None) -> dict[str, Topic]:
         one = Partition(0, 1, (1, 2), (1, 2), sizes=(900, 900), untiered_bytes=untiered)

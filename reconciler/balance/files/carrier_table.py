@@ -77,6 +77,7 @@ def _numbered(columns: Mapping[str, pa.Array]) -> tuple[Ints, Ints]:
         # Both are below 2^31: 64 bits hold every pair.
         pair = number * np.int64(len(code.dictionary)) + code.indices.to_numpy()
         number = pa.array(pair).dictionary_encode().indices.to_numpy()
+    # Numbers are given in order: a row is the first of its number where the largest so far grows.
     return number, np.flatnonzero(starts_of_runs(np.maximum.accumulate(number)))
 
 

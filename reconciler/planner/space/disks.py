@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconciler.model.cluster import Broker, Cluster
-from reconciler.model.columns import NONE, Bools, Ints, is_at
+from reconciler.model.columns import NONE, Bools, Ints, is_at, is_missing
 from reconciler.model.disk_space import Space, bytes_held
 from reconciler.model.table_maker import table_of
 from reconciler.planner.cheapest_sets import LARGEST
@@ -63,7 +63,7 @@ class Disks:
         is_left = ~is_at(self.task.replicas, table) & (self.lies >= 0)
         free = self.allowed - self.used
         np.add.at(free, self.lies[is_left], self.own[is_left])
-        row, seat = np.nonzero((table >= 0) & ~is_at(table, self.task.replicas))
+        row, seat = np.nonzero(is_missing(table, self.task.replicas))
         return free, row, table[row, seat]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reconciler.model.columns import Bools, Ints, is_at
+from reconciler.model.columns import Bools, Ints, is_at, is_missing
 from reconciler.model.desired import Balance, DesiredCluster, Off
 from reconciler.model.disk_space import NO_SPACE
 from reconciler.model.plan import BYTES
@@ -126,7 +126,7 @@ def _traded(disks: Disks, face: Standing, free: Bools, table: Ints) -> Ints:
     Counts and copies stay what they are, so this is as good a table; the largest go first, each for the smallest.
     """
     number, rack, table = face.number, face.demand.rules.rack, table.copy(order="F")
-    row, seat = np.nonzero((table[number] >= 0) & ~is_at(table[number], disks.task.replicas[number]))
+    row, seat = np.nonzero(is_missing(table[number], disks.task.replicas[number]))
     where, size = table[number[row], seat], disks.task.size[number[row]]
     may_go = free[row, where]
     row, seat, where, size = row[may_go], seat[may_go], where[may_go], size[may_go]
