@@ -34,7 +34,7 @@ class Kind:
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Some partitions as columns, a row each; lists of brokers end with NONE.
+    """Some partitions as columns, one row each. Lists of brokers end with NONE.
 
     `at`: the row in the table of what is observed, NONE of a partition that is yet to be created. `now` [rows, width]:
     present replicas, or those that a reassignment in flight leads to. `size`: bytes of one copy, NONE unknown.

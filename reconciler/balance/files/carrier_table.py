@@ -1,7 +1,7 @@
 """Numbers what carries partitions, and counts what it holds: the log dirs (or brokers) of replicas, and topics.
 
-Sums over partitions then go by these few numbers, and not by names. There are millions of replicas: what each of them
-has is made when it is asked for, in 32 bits where these do, and nothing of all partitions is copied before the end.
+Sums over partitions then go by these few numbers, and not by names. There are millions of replicas, so
+memory is saved: one amount at a time, 32 bits where they suffice, and no copy of the whole table before the end.
 """
 
 from collections.abc import Iterator, Mapping

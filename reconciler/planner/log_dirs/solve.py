@@ -88,7 +88,7 @@ def solve(task: DirTask, work: float) -> Solved:
         again = _solved(replace(task, home=found.dirs), work)
         if not again.cost.moved:
             break
-        # That began at places on the way: from home, fewer moves may do.
+        # `again` began where the attempt before it ended. From home, fewer moves may be enough.
         found = _with_bound(task, _taken_back(task, again.dirs))
     return found
 
