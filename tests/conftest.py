@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,6 +24,7 @@ pytest_plugins = ("helpers.figures", "helpers.program.fixtures", "helpers.sample
 
 SLOW_MARKS = ("long", "simulation", "brokers", "java", "spark", "deep", "benchmark")
 ASKED_FOR = ("deep", "benchmark")
+_CASES: pytest.StashKey[Counter[str]] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,7 +50,8 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs nothing special as quick; keep out what nobody asked for by its mark."""
+    """Count all cases; mark what needs nothing special as quick; keep out what nobody asked for by its mark."""
+    config.stash[_CASES] = Counter(item.nodeid.partition("[")[0] for item in items)
     for item in items:
         if not any(item.get_closest_marker(mark) for mark in SLOW_MARKS):
             item.add_marker("quick")
@@ -59,6 +62,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
+
+
+@pytest.fixture(scope="session")
+def cases(pytestconfig: pytest.Config) -> Counter[str] | None:
+    """Return how many cases each test has, by its id without parameters; None if a file was not collected."""
+    cases = pytestconfig.stash[_CASES]
+    files = {path.relative_to(pytestconfig.rootpath).as_posix() for path in Path(__file__).parent.rglob("test_*.py")}
+    return cases if {test.partition("::")[0] for test in cases} == files else None
 
 
 @pytest.fixture(scope="session")

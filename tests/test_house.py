@@ -3,9 +3,11 @@
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from helpers import ratchet
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -111,3 +113,25 @@ def test_a_code_means_one_thing() -> None:
             users.setdefault(code, set()).add(package)
     del users["KR100"]  # the class of all input errors, and a file that is not there
     assert {code: packages for code, packages in users.items() if len(packages) > 1} == {}
+
+
+def test_no_figure_of_the_ratchet_rises(cases: Counter[str] | None) -> None:
+    differences = ratchet.differences(ROOT, cases)
+    advice = f"{ratchet.COMMAND} writes the figures; a commit that raises one says after `Worth:` what that is worth"
+    assert differences == [], "\n".join([*map(str, differences), advice])
+
+
+@pytest.fixture
+def _history() -> None:
+    if not ratchet.has_history(ROOT):
+        pytest.skip("the history is not here: this is a shallow clone, or no checkout")
+
+
+@pytest.mark.usefixtures("_history")
+def test_a_commit_that_raises_a_figure_says_what_that_is_worth() -> None:
+    assert ratchet.unexplained_raises(ROOT) == []
+
+
+@pytest.mark.usefixtures("_history")
+def test_the_subject_of_a_commit_has_at_most_72_characters() -> None:
+    assert ratchet.long_subjects(ROOT) == []
