@@ -22,7 +22,16 @@ def reconciler(*arguments: str | Path, cwd: Path, expect: int | None = 0) -> Out
     """Run `reconciler ARGUMENTS` in that folder; fail with all it printed where the exit code is another; None: any."""
     command = [sys.executable, "-m", "reconciler", *map(str, arguments)]
     environment = {key: value for key, value in os.environ.items() if not key.startswith("RECONCILER_")}
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=HANG, check=False)
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=HANG,
+        check=False,
+    )
     outcome = Outcome(done.returncode, done.stdout, done.stderr)
     assert expect in {None, done.returncode}, (
         f"{command[3:]} ended with {done.returncode}\n{outcome.out}\n{outcome.err}"
