@@ -238,7 +238,7 @@ def _additions(root: Path, files: Files, area: str, figure: str, cases: Cases) -
     added.subtract(mark.text for _, mark in earlier)
     lines = []
     for path, (_, line, text) in reversed(current):
-        if added[text] > 0:
+        if text and added[text] > 0:
             added[text] -= 1
             number = cases.get(f"{path}::{text.split()[0]}") if figure == "cases" else None
             lines.append(f"{path}:{line}: {text}" + (f" ({number} cases)" if number is not None else ""))
