@@ -14,6 +14,7 @@ import pytest
 TESTS = Path(__file__).resolve().parent
 WAITING, BENCHMARKS = "helpers/waiting.py", "benchmarks/"
 ALLOWED = {
+    "helpers/outputs/record.py record": "it replaces the moments of the day on which it runs",
     "helpers/brokers/delivery.py _told": "a figure is told of it: the longest time without an acknowledgement",
     "live/worlds.py _moment": "a figure is told of it: how long a run took, and the longest time without a word",
     "scenarios/skewed_load.py _produce": "a producer keeps to a rate",

@@ -38,8 +38,8 @@ SEEDS = 250
 PLANS = "plans"
 PROCESSES = 2
 BINARY = {".parquet", ".gz", ".crc"}
-MINUTES, FIRST_MOMENT = 60, 1_774_742_400
-"""The samples begin on 2026-03-29, 00:00 UTC."""
+MOMENTS = range(1_774_742_400, 1_774_746_000, 60)
+"""Of the samples, in seconds: an hour from 2026-03-29, 00:00 UTC."""
 
 
 def sections() -> dict[str, list[str]]:
@@ -81,18 +81,15 @@ def _run(folder: Path, line: str) -> str:
 
 
 def _samples(folder: Path) -> Iterator[str]:
-    """Yield an hour of samples of each partition of the demo's first ten topics; one broker in six has more to do."""
+    """Yield an hour of samples of each partition of the demo's first ten topics. Broker 1 has twice as much to do."""
     topics = read_snapshot(folder / "desired-state" / "demo" / "snapshot.json").topics
-    keys = [
-        (name, p.partition, 1 + p.replicas[0] // 6) for name in sorted(topics)[:10] for p in topics[name].partitions
-    ]
+    keys = [(name, each.partition, each.leader) for name in sorted(topics)[:10] for each in topics[name].partitions]
     random = Random(46)
     yield "ts,cluster,topic,partition,bytes_in,bytes_out,messages_in,size_bytes,end_offset\n"
-    for minute in range(MINUTES):
-        for topic, partition, weight in keys:
-            rate = weight * random.randrange(100_000, 900_000)
-            ts = FIRST_MOMENT + 60 * minute
-            yield f"{ts},demo,{topic},{partition},{rate},{2 * rate},{rate // 500},{10**9 + rate},{rate * minute}\n"
+    for moment in MOMENTS:
+        for topic, partition, leader in keys:
+            rate = random.randrange(100_000, 900_000) * (2 if leader == 1 else 1)
+            yield f"{moment},demo,{topic},{partition},{rate},{2 * rate},{rate // 500},{10**9 + rate},{moment}\n"
 
 
 def write_plans(folder: Path) -> None:
