@@ -154,7 +154,7 @@ def test_a_subject_of_73_characters_is_named(root: Path) -> None:
     assert [commit.partition(" ")[2] for commit in ratchet.long_subjects(root)] == ["l" * 73]
 
 
-def test_without_history_there_is_none(root: Path, tmp_path: Path) -> None:
+def test_a_shallow_clone_has_no_history(root: Path, tmp_path: Path) -> None:
     assert ratchet.has_history(root)
     git(tmp_path, "clone", "-q", "--depth=1", f"file://{root}", "shallow")
     assert not ratchet.has_history(tmp_path / "shallow")
