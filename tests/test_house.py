@@ -115,7 +115,7 @@ def test_a_code_means_one_thing() -> None:
     assert {code: packages for code, packages in users.items() if len(packages) > 1} == {}
 
 
-def test_no_figure_of_the_ratchet_rises(cases: Counter[str] | None) -> None:
+def test_every_figure_of_the_ratchet_is_as_recorded(cases: Counter[str] | None) -> None:
     differences = ratchet.differences(ROOT, cases)
     advice = f"{ratchet.COMMAND} writes the figures; a commit that raises one says after `Worth:` what that is worth"
     assert differences == [], "\n".join([*map(str, differences), advice])
@@ -124,7 +124,7 @@ def test_no_figure_of_the_ratchet_rises(cases: Counter[str] | None) -> None:
 @pytest.fixture
 def _history() -> None:
     if not ratchet.has_history(ROOT):
-        pytest.skip("the history is not here: this is a shallow clone, or no checkout")
+        pytest.skip("git has no history here: this is a shallow clone, or not a checkout")
 
 
 @pytest.mark.usefixtures("_history")

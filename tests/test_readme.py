@@ -11,6 +11,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+from helpers.program.git import git
 from helpers.program.written_commands import commands_in, exit_code_of_reading
 from helpers.waiting import HANG
 
@@ -103,14 +104,6 @@ def checkout(tmp_path: Path) -> Path:
     (folder / ".venv").mkdir()
     (folder / ".venv" / "bin").symlink_to(bin_folder)
     return folder
-
-
-def git(folder: Path, *arguments: str, check: bool = True) -> str:
-    """Return what Git says in that folder."""
-    settings = ("user.name=t", "user.email=t@example.invalid", "commit.gpgsign=false", "core.excludesFile=")
-    options = [word for setting in settings for word in ("-c", setting)]
-    command = ["git", *options, "-C", str(folder), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=check).stdout
 
 
 @pytest.mark.long

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from textwrap import shorten
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE, TESTS = "reconciler", "tests"
@@ -70,7 +70,7 @@ Table = dict[str, dict[str, int]]
 
 
 class Mark(NamedTuple):
-    """One thing that counts in a file. One that only moves keeps its figure and its text."""
+    """One place in a file that counts. If it moves, its figure and its text stay the same."""
 
     figure: str
     line: int
@@ -78,7 +78,7 @@ class Mark(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A figure that is not as pyproject.toml says. `additions`: the places that the commit of its row does not have."""
+    """A figure that differs from its row. `additions`: the places that are new since the commit that wrote the row."""
 
     area: str
     figure: str
@@ -162,8 +162,8 @@ def _names(nodes: list[ast.AST], source: str) -> Iterator[Mark]:
 
 def table_of(root: Path) -> Table:
     """Return the figures that pyproject.toml records."""
-    settings = tomllib.loads((root / SETTINGS).read_text("utf-8"))
-    return {area: dict(figures) for area, figures in settings["tool"]["ratchet"]["figures"].items()}
+    table: Table = _ratchet(root)["figures"]
+    return table
 
 
 def measured(files: Files, cases: Cases) -> Table:
@@ -175,7 +175,7 @@ def measured(files: Files, cases: Cases) -> Table:
 
 
 def differences(root: Path, cases: Cases | None) -> list[Difference]:
-    """Return each figure that is not as recorded. If `cases` is None, their number is not compared."""
+    """Return each figure that differs from its row. If `cases` is None, their number is not compared."""
     files, recorded = files_of(root), table_of(root)
     current = measured(files, cases or {})
     changes = []
@@ -219,7 +219,7 @@ def _count(figure: str, files: Files, cases: Cases) -> int:
 
 
 def _places(figure: str, files: Files) -> list[tuple[str, Mark]]:
-    """Return what a figure counts, with its file. Of classes, those whose name two files or more define."""
+    """Return the places that a figure counts, each with its file. A class counts if several files define its name."""
     if figure == "lines":
         numbered = ((path, *row) for path, text in files.items() for row in enumerate(text.splitlines(), 1))
         return [(path, Mark(figure, line, text.strip())) for path, line, text in numbered]
@@ -261,7 +261,7 @@ def _earlier_files(root: Path, area: str) -> dict[str, str]:
 
 
 def _git(root: Path, *arguments: str) -> bytes:
-    """Return what git prints: nothing where this is no checkout."""
+    """Return the output of git. It is empty outside a checkout."""
     return subprocess.run(("git", *arguments), cwd=root, capture_output=True, check=False).stdout
 
 
@@ -293,14 +293,18 @@ def unexplained_raises(root: Path) -> list[str]:
             for figure, number in figures.items()
             if number > rows["-"].get(area, {}).get(figure, 0)
         ]
-        if raised and f"+{HEADING}" not in change and not WORTH.search(message):
+        if raised and not WORTH.search(message):
             unexplained.append(f"{message.splitlines()[0]}: {', '.join(raised)}")
     return unexplained
 
 
 def _since(root: Path) -> str:
-    settings = tomllib.loads((root / SETTINGS).read_text("utf-8"))
-    return str(settings["tool"]["ratchet"]["since"])
+    return str(_ratchet(root)["since"])
+
+
+def _ratchet(root: Path) -> dict[str, Any]:
+    ratchet: dict[str, Any] = tomllib.loads((root / SETTINGS).read_text("utf-8"))["tool"]["ratchet"]
+    return ratchet
 
 
 # The program that writes the table.

@@ -3,15 +3,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from helpers.program.git import git
 
 from reconciler.workflow import sources as source_commit_module
 from reconciler.workflow.sources import source_commit
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false")
-    command = ("git", *identity, "-C", str(folder), *arguments)
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 @pytest.fixture
@@ -21,20 +16,20 @@ def root(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "cluster.yaml").write_text("a: 1\n")
     (folder / "snapshot.json").write_text("{}\n")
-    _git(tmp_path, "init", "-q")
-    _git(tmp_path, "add", ".")
-    _git(tmp_path, "commit", "-q", "-m", "state")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "state")
     return folder
 
 
 def test_committed_files_have_their_commit(root: Path) -> None:
-    assert source_commit(root) == _git(root, "rev-parse", "HEAD")
+    assert source_commit(root) == git(root, "rev-parse", "HEAD")
 
 
 def test_a_changed_or_new_yaml_file_has_no_commit(root: Path) -> None:
     (root / "cluster.yaml").write_text("a: 2\n")
     assert source_commit(root) is None
-    _git(root, "checkout", "-q", "--", "cluster.yaml")
+    git(root, "checkout", "-q", "--", "cluster.yaml")
     (root / "new.yaml").write_text("a: 1\n")
     assert source_commit(root) is None
 

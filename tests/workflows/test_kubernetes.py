@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from helpers.program.call import Program
+from helpers.program.git import git
 from helpers.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -276,11 +277,6 @@ READ = [each for each in sorted({ROOT, Path(sys.prefix), Path(sys.base_prefix)})
 
 def words_of(container: Mapping[str, Any]) -> list[str]:
     return [*container["command"], *container["args"]]
-
-
-def git(folder: Path, *words: str) -> None:
-    settings = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "safe.directory=*"]
-    subprocess.run(["git", *settings, "-C", folder, *words], check=True, capture_output=True)
 
 
 @pytest.fixture
