@@ -1,4 +1,4 @@
-"""The command lines whose outputs two commits are compared by are all in force, and their outputs repeat."""
+"""Each command line of the recording is right usage, and a second recording has the same bytes."""
 
 import shlex
 from pathlib import Path

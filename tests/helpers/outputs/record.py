@@ -4,9 +4,9 @@ In a checkout of each commit, with the environment of either:
 
     PYTHONPATH=tests .venv/bin/python -m helpers.outputs.record FOLDER [SECTION ...]
 
-then `diff -r FOLDER OTHER`. FOLDER/SECTION.txt has all that the command lines of a section of `commands.txt` print,
-FOLDER/SECTION/ the text files that they write. The section `plans` has the plans of 250 random clusters, and of the
-flat ones. Names replace the moments, the durations, the costs of Spark and the path of the folder.
+Then `diff -r FOLDER OTHER`. The command lines are in `commands.txt`, by section. FOLDER/SECTION.txt has all that they
+print, and FOLDER/SECTION has the text files that they write. The section `plans` has the plans of 250 random clusters
+and of the flat clusters. Names replace the moments, the durations, the costs of Spark and the path of the folder.
 """
 
 import os
@@ -14,7 +14,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -75,7 +75,7 @@ def _run(folder: Path, line: str) -> str:
         case "samples", [name]:
             (folder / name).write_text("".join(_samples(folder)), "utf-8")
         case _:
-            done = reconciler(*shlex.split(line), cwd=folder, expect=None)
+            done = reconciler(verb, *words, cwd=folder, expect=None)
             return f"$ reconciler {line}\n{done.out}--- stderr, exit code {done.code}\n{done.err}"
     return f"$ {line}\n"
 
@@ -93,8 +93,7 @@ def _samples(folder: Path) -> Iterator[str]:
 
 
 def write_plans(folder: Path) -> None:
-    """Write the plan of each random cluster, or why it has none, and of each flat one."""
-    folder.mkdir(parents=True)
+    """Write the plan of each random cluster, or the reason why it has none, and the plan of each flat cluster."""
     for seed in range(SEEDS):
         (folder / f"seed-{seed:03}.json").write_text(_plan(*random_cluster(seed, (TINY, SMALL)[seed % 2])), "utf-8")
     for name, case in CASES.items():
@@ -109,28 +108,30 @@ def _plan(desired: Desired, observed: Cluster) -> str:
 
 
 def record(to: Path, names: Sequence[str]) -> None:
-    """Write the outputs of these sections."""
+    """Write the outputs of these sections into a folder that has none of them yet."""
     lines = sections()
-    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    for name in names:
+        (to / name).mkdir(parents=True)
+    began = datetime.now(UTC)
     with TemporaryDirectory() as scratch, ThreadPoolExecutor(PROCESSES) as pool:
         folders = {name: Path(scratch) / name for name in names if name != PLANS}
         outputs = {name: pool.submit(run_section, folder, lines[name]) for name, folder in folders.items()}
         if PLANS in names:
             write_plans(to / PLANS)
         for name, output in outputs.items():
-            folder = folders[name]
-            (to / name).mkdir(parents=True)
-            (to / f"{name}.txt").write_text(_repeatable(output.result(), folder, today), "utf-8")
+            folder, text = folders[name], output.result()
+            days = {f"{moment:%Y-%m-%d}" for moment in (began, datetime.now(UTC))}
+            (to / f"{name}.txt").write_text(_repeatable(text, folder, days), "utf-8")
             for file in sorted(path for path in folder.rglob("*") if path.is_file() and path.suffix not in BINARY):
                 copy = to / name / file.relative_to(folder)
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_text(_repeatable(file.read_text("utf-8"), folder, today), "utf-8")
+                copy.write_text(_repeatable(file.read_text("utf-8"), folder, days), "utf-8")
 
 
-def _repeatable(text: str, folder: Path, today: str) -> str:
-    """Return a text with a name in the place of each thing that differs from run to run."""
+def _repeatable(text: str, folder: Path, days: Collection[str]) -> str:
+    """Return a text with names in the place of all that differs from run to run. `days`: those of the run, by date."""
     text = text.replace(str(folder), "FOLDER")
-    text = re.sub(rf"{today}[T ]\d\d:\d\d(:\d\d(\.\d+)?)?", "NOW", text)
+    text = re.sub(rf"({'|'.join(sorted(days))})[T ]\d\d:\d\d(:\d\d(\.\d+)?)?", "NOW", text)
     text = re.sub(r"(?<=_timestamp_seconds).* [\d.]+", " NOW", text)
     text = re.sub(r"\bDone in [\d.]+ m?s", "Done in TIME", text)
     return re.sub(r"^Spark: .*", "Spark: COSTS", text, flags=re.MULTILINE)
