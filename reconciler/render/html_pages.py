@@ -38,9 +38,9 @@ def rendered(template: str, package: str = HERE, **values: object) -> str:
 
 
 @cache
-def text_of(name: str, package: str = HERE) -> str:
+def text_of(name: str) -> str:
     """Return a style or a script as it stands between its tags: a page allows this text and no other, by its hash."""
-    return _environment(package).get_template(name).render()
+    return _environment(HERE).get_template(name).render()
 
 
 def digest(text: str) -> str:

@@ -1,7 +1,6 @@
-"""The jobs on one set of samples, by whichever Spark runs this: `python -m balance.any_spark LAKE OUT [MASTER]`.
+"""The jobs on one set of samples, by whichever Spark runs this: `python -m balance.any_spark SAMPLES OUT [MASTER]`.
 
 Each job's figures go into a file of OUT, floats to their last bit, so that those of two Sparks are compared as bytes.
-What Spark Connect of 3.5 refuses, samples with holes, is left out there.
 With `existing` for a MASTER the jobs find a session with settings of its own, which must be the same afterwards.
 """
 
@@ -10,14 +9,13 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from helpers.samples.broker_samples import write_broker_samples
 from helpers.samples.load_oracle import Row
 from helpers.samples.sample_tables import COLUMNS, START, drawn_rows, write_by_age, write_parquet
 from helpers.samples.spark_session import AS_IT_STANDS
@@ -29,7 +27,6 @@ from reconciler.balance.workflow.loads import SparkJob, make_loads
 from reconciler.files.plan_file import write_plan
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.cluster import LogDir
-from reconciler.model.problem import ReconcilerError
 from reconciler.render.as_json import document
 from reconciler.workflow.demo import write_demo
 from reconciler.workflow.inputs import Inputs
@@ -77,7 +74,6 @@ def make_lake(home: Path) -> None:
         for bucket in range(BUCKETS)
     ]  # fmt: skip
     write_parquet(home / "even" / "part-0.parquet", rows)
-    write_broker_samples(home / "even", "demo", START, {1: 40.0, 2: 41.5, 3: 900.0})
     write_by_age(home / "broken", _broken(random, rows))
     write_by_age(home / "drawn", drawn_rows(5))
     _write_texts(home / "texts", drawn_rows(6))
@@ -160,43 +156,22 @@ def run_all(lake: Path, out: Path, choice: SparkChoice) -> None:
     for name in LOADS:
         inputs = Inputs(str(lake / "root"), "demo" if name == "prometheus" else None)
         job = SparkJob(NOW, (str(lake / name),), spark=choice)
-        with _may_refuse(choice):
-            report = make_loads(inputs, job, str(out / "tables" / name))
-            _write(out / f"loads-{name}.txt", document(report), out / "tables" / name)
+        report = make_loads(inputs, job, str(out / "tables" / name))
+        _write(out / f"loads-{name}.txt", document(report), out / "tables" / name)
     everywhere = Inputs(str(lake / "root"), "*", str(lake / "states"))
     plans = (str(lake / "plan.json"),)
     for name in ("even", "broken"):
         job = SparkJob(NOW, (str(lake / name),), spark=choice)
         tables = out / "tables" / f"balance-{name}"
-        with _may_refuse(choice):
-            found = make_balance(
-                everywhere, job, plans=plans, out=str(tables), headroom=Headroom(0.8), has_history=name == "even"
-            )
-            _write(
-                out / f"balance-{name}.txt",
-                document(replace(found, source="")),
-                tables / "figures",
-                tables / "evenness",
-            )
+        found = make_balance(everywhere, job, plans=plans, out=str(tables), headroom=Headroom(0.8))
+        _write(
+            out / f"balance-{name}.txt",
+            document(replace(found, source="")),
+            tables / "figures",
+            tables / "evenness",
+        )
     by_loads = make_balance(everywhere, SparkJob(NOW, spark=choice), loads=str(out / "tables" / "even"), plans=plans)
     _write(out / "balance-loads.txt", document(replace(by_loads, source="")))
-
-
-def _may_refuse(choice: SparkChoice) -> AbstractContextManager[None]:
-    """Let samples with holes be refused on Spark Connect of 3.5, and nothing else."""
-    import pyspark
-
-    is_connect = (choice.master or "").startswith("sc:") or bool(os.environ.get("SPARK_REMOTE"))
-    return _refused() if is_connect and pyspark.__version__.startswith("3.") else nullcontext()
-
-
-@contextmanager
-def _refused() -> Iterator[None]:
-    try:
-        yield
-    except ReconcilerError as error:
-        if error.code != "KR294":
-            raise
 
 
 def _write(path: Path, text: str, *tables: Path) -> None:

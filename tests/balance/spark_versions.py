@@ -10,12 +10,10 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-from helpers.brokers.kafka_jars import cache_folder, fetch_alone
+from helpers.brokers.kafka_jars import cache_folder
 from helpers.waiting import HANG
 
-VERSIONS = ("3.5.9", "4.0.5", "4.1.4", "4.3.0")
-# The server's part of Spark Connect is in PySpark from 4.0 on; of 3.5 it is a jar of its own.
-_CONNECT_JAR = ("org.apache.spark", "spark-connect_2.12", "3.5.7")
+VERSIONS = ("4.0.5", "4.1.4", "4.3.0")
 _OF_CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "protobuf", "zstandard")
 
 
@@ -35,17 +33,6 @@ def python_with(version: str) -> Path:
         _run(*pip, "--ignore-installed", "--no-deps", f"pyspark=={version}", "py4j<0.10.9.10", *_OF_CONNECT)
         made.rename(target)
     return python
-
-
-def connect_jars(version: str) -> tuple[str, ...]:
-    """Return what spark-submit has to be told for the server of Spark Connect."""
-    if not version.startswith("3."):
-        return ()
-    jar = _folder() / f"{_CONNECT_JAR[1]}-{_CONNECT_JAR[2]}.jar"
-    if not jar.exists():
-        with tempfile.TemporaryDirectory(dir=_folder()) as workspace:
-            fetch_alone(_CONNECT_JAR, _folder(), Path(workspace))
-    return ("--jars", str(jar))
 
 
 def _folder() -> Path:

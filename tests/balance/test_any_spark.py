@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 from balance.any_spark import EXISTING, make_lake
 from balance.spark_cluster import QUICK_JAVA_EVERYWHERE, connect_server, spark_cluster, spark_program
-from balance.spark_versions import VERSIONS, connect_jars, python_with
+from balance.spark_versions import VERSIONS, python_with
 from helpers.program.call import ROOT
 from helpers.waiting import HANG
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
 PROGRAM = ("-m", "balance.any_spark")
-# Of 3.5, Spark Connect refuses the others.
-WITHOUT_HOLES = ("balance-even.txt", "balance-loads.txt", "loads-even.txt")
 
 
 @pytest.fixture(scope="module")
@@ -49,18 +47,18 @@ def test_by_spark_submit_on_a_standalone_cluster(version: str, lake: Path, tmp_p
 @pytest.mark.parametrize("version", VERSIONS)
 def test_on_spark_connect(version: str, lake: Path, tmp_path: Path) -> None:
     python = python_with(version)
-    with connect_server(tmp_path, python, connect_jars(version)) as server:
+    with connect_server(tmp_path, python) as server:
         _run(python, PROGRAM, lake, tmp_path / "out", server)
-    _assert_same(tmp_path / "out", lake / "expected", _names(version))
+    _assert_same(tmp_path / "out", lake / "expected")
 
 
 # The first gives settings back, the last works in a copy.
 @pytest.mark.parametrize("version", [VERSIONS[0], VERSIONS[-1]])
 def test_in_a_session_of_somebody_else_on_spark_connect(version: str, lake: Path, tmp_path: Path) -> None:
     python = python_with(version)
-    with connect_server(tmp_path, python, connect_jars(version)) as server:
+    with connect_server(tmp_path, python) as server:
         _run(python, PROGRAM, lake, tmp_path / "out", EXISTING, SPARK_REMOTE=server)
-    _assert_same(tmp_path / "out", lake / "expected", _names(version))
+    _assert_same(tmp_path / "out", lake / "expected")
 
 
 def _run(program: Path, arguments: Sequence[str], lake: Path, out: Path, *master: str, **more: str) -> None:
@@ -76,13 +74,8 @@ def _run(program: Path, arguments: Sequence[str], lake: Path, out: Path, *master
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def _names(version: str) -> Sequence[str] | None:
-    """Return what is found on Spark Connect; None: all."""
-    return WITHOUT_HOLES if version.startswith("3.") else None
-
-
-def _assert_same(found: Path, expected: Path, some: Sequence[str] | None = None) -> None:
-    names = sorted(some or (path.name for path in expected.glob("*.txt")))
+def _assert_same(found: Path, expected: Path) -> None:
+    names = sorted(path.name for path in expected.glob("*.txt"))
     assert sorted(path.name for path in found.glob("*.txt")) == names
     for name in names:
         assert (found / name).read_text().splitlines() == (expected / name).read_text().splitlines(), name

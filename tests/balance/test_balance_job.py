@@ -8,7 +8,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from helpers.samples.broker_samples import write_broker_samples
 from helpers.samples.load_oracle import Row
 from helpers.samples.sample_tables import PATTERN, START, STRANGE, write_parquet
 from jsonschema import Draft7Validator
@@ -192,31 +191,3 @@ def test_an_empty_plan_leaves_everything_as_it_is_and_samples_of_others_are_told
     assert [each.code for each in demo.warnings] == ["KR261"]
     assert demo.total.before is not None
     assert (demo.total.before.bytes_in.average, demo.span) == (None, None)
-
-
-def test_with_history_every_form_tells_what_the_time_of_the_samples_tells(tmp_path: Path) -> None:
-    root = str(tmp_path / "root")
-    write_demo(root)
-    snapshot = read_snapshot(tmp_path / "root" / "demo" / "snapshot.json")
-    keys = [key for key, _ in snapshot.partitions()][:40]
-    rows = [
-        Row(START + 1200 * bucket, "demo", key.topic, key.partition, 1000.0, 8000.0, None, 1000 * bucket, None)
-        for key in keys
-        for bucket in range(13)
-    ]
-    write_parquet(tmp_path / "samples" / "part-0.parquet", rows)
-    slow = dict.fromkeys(snapshot.brokers, 30.0) | {1: 900.0}
-    write_broker_samples(tmp_path / "samples", "demo", START, slow)
-
-    inputs, job = Inputs(root, "demo"), SparkJob(NOW, (str(tmp_path / "samples"),))
-    report = make_balance(inputs, job, has_history=True)
-    schema = json.loads((schema_folder() / "balance.json").read_text("utf-8"))
-    assert list(Draft7Validator(schema).iter_errors(json.loads(document(report)))) == []
-    history = report.clusters[0].history
-    assert history is not None
-    assert [one.broker for one in history.slow_brokers] == [1]
-    assert history.changes is not None
-    assert not history.changes.is_by_week
-    for shown in (as_tables.balance(report).text(), as_tables.balance(report).markdown(), as_html.balance(report)):
-        assert "What changed" in shown
-        assert "it lasts" in shown

@@ -1,4 +1,4 @@
-"""Samples as other programs leave them: kafka-exporter, KMinion, recorded rules, JmxTool, ORC, semicolons, zst.
+"""Samples as other programs leave them: kafka-exporter, KMinion, recorded rules, JmxTool, semicolons, zst.
 
 No file here is written by Spark, and what should come out is worked out in plain Python.
 """
@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from random import Random
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
-# What 3.5.7 says.
+# What Spark before 4.1 says.
 NO_ZSTD_SAID = (
     "Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent failure: Lost task 0.0: "
     "java.lang.RuntimeException: native zStandard library not available: this version of libhadoop was built without "
@@ -81,16 +80,15 @@ def json_lines(rows: Sequence[Row]) -> str:
     return "".join(json.dumps({"ts": at(row)} | {name: getattr(row, name) for name in names}) + "\n" for row in rows)
 
 
-def test_orc_semicolons_and_zst_come_to_the_same_loads_as_parquet(spark: "SparkSession", tmp_path: Path) -> None:
-    from pyarrow import orc, parquet
+def test_semicolons_and_zst_come_to_the_same_loads_as_parquet(spark: "SparkSession", tmp_path: Path) -> None:
+    from pyarrow import parquet
 
     folder = tmp_path / STRANGE
-    every = [series_of(partition) for partition in range(5)]
+    every = [series_of(partition) for partition in range(4)]
     write_parquet(folder / "0.parquet", every[0])
-    orc.write_table(parquet.read_table(write_parquet(tmp_path / "1.parquet", every[1])), folder / "1.orc")
-    (folder / "2.csv").write_text(csv_text(every[2], ";", ","))
-    compress(folder / "3.csv.zst", csv_text(every[3], ",", "."))
-    compress(folder / "4.jsonl.zst", json_lines(every[4]))
+    (folder / "1.csv").write_text(csv_text(every[1], ";", ","))
+    compress(folder / "2.csv.zst", csv_text(every[2], ",", "."))
+    compress(folder / "3.jsonl.zst", json_lines(every[3]))
     task = SampleTask(find_sample_files([str(folder)]).files, MINUTE, NOW)
     report = run_loads(spark, task, str(tmp_path / "out"), document)
     found = {row["partition"]: row for row in parquet.read_table(tmp_path / "out").to_pylist()}
@@ -104,38 +102,10 @@ def test_orc_semicolons_and_zst_come_to_the_same_loads_as_parquet(spark: "SparkS
             assert found[partition][name] == (None if value is None else pytest.approx(value, rel=accuracy)), name
 
 
-def test_orc_without_zones_is_read_in_utc_alone_and_avro_with_its_package(
-    spark: "SparkSession", tmp_path: Path
-) -> None:
-    import pyarrow as pa
-    from pyarrow import orc
-
-    from reconciler.balance.spark.formats import avro, refuse_local_times
-    from reconciler.model.problem import ReconcilerError
-
-    moments = pa.array([START * 10**6], pa.timestamp("us"))
-    orc.write_table(pa.table({"ts": moments, "topic": ["t"], "partition": [0]}), tmp_path / "a.orc")
-    (file,) = find_sample_files([str(tmp_path)]).files
-    (row,) = spark.sql("SELECT reflect('java.time.ZoneId', 'systemDefault') AS zone").collect()
-    if row["zone"] in {"UTC", "Etc/UTC", "GMT"}:
-        refuse_local_times(spark, file)
-    else:
-        with pytest.raises(ReconcilerError, match="has times without a zone"):
-            refuse_local_times(spark, file)
-    with pytest.raises(ReconcilerError, match="Spark reads Avro with a package of its own"):
-        avro(spark.read.schema("ts timestamp"), [str(tmp_path / "a.avro")])
-
-
 def test_what_an_older_spark_cannot_read_is_told_in_one_sentence() -> None:
-    from reconciler.balance.files.sample_files import Kind, SampleFile
-    from reconciler.balance.spark.formats import refuse_local_times
     from reconciler.balance.spark.session import spark_errors
     from reconciler.model.problem import ReconcilerError
 
-    old: Any = SimpleNamespace(version="3.5.7")
-    file = SampleFile("/d/a.orc", Kind.ORC, (("ts", "timestamp[us, tz=UTC]"),))
-    with pytest.raises(ReconcilerError, match=r"^/d/a\.orc: has times with a zone, which Spark 3\.5\.7 cannot read"):
-        refuse_local_times(old, file)
     with pytest.raises(ReconcilerError, match=r"^this Spark cannot read \.zst files"), spark_errors():
         raise PySparkException(NO_ZSTD_SAID)
 

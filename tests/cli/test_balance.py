@@ -20,7 +20,6 @@ from reconciler.workflow.inputs import Inputs
     [
         ((), "either --samples PATH... or --loads DIR"),
         (("--samples", "a", "--loads", "b"), "either --samples PATH... or --loads DIR"),
-        (("--loads", "b", "--history"), "--history needs --samples"),
         (("--loads", "b", "c"), "c is no option; paths follow --samples"),
         (("--samples", "a", "--bucket", "0s"), "--bucket"),
         (("--samples", "a", "-o", "kafka-json"), "'kafka-json' is not one of"),

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reconciler.balance.model.balance_report import BalanceReport
-from reconciler.balance.model.lake_report import LakeReport
 from reconciler.balance.model.load_report import LoadReport
 from reconciler.balance.workflow.collect import Collected
 from reconciler.groups.model.advice import Advice
@@ -70,7 +69,6 @@ FORMATS = {
     "explanation": Format(Explanation, "Explanation", "What `reconciler show --explain -o json` prints"),
     "balance": Format(BalanceReport, "Balance", "What `reconciler balance -o json` prints"),
     "loads": Format(LoadReport, "Loads", "What `reconciler loads -o json` prints, and `_report.json` holds"),
-    "lake": Format(LakeReport, "Lake", "What `reconciler loads --lake -o json` prints without --out"),
     "collect": Format(Collected, "Collect", "What `reconciler collect -o json` prints, one object a line and round"),
     "groups-list": Format(GroupList, "GroupsList", "What `reconciler groups list -o json` prints"),
     "groups-lag": Format(GroupLags, "GroupsLag", "What `reconciler groups lag -o json` prints"),

@@ -1,10 +1,7 @@
 """Balance reports of any size, drawn with a seed, for those who show them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from random import Random
-
-from render.drawn_history import drawn_history
 
 from reconciler.balance.model.balance_report import (
     BalanceReport,
@@ -28,7 +25,6 @@ def drawn_report(
     *sizes: int,
     has_plan: bool = True,
     from_samples: bool = True,
-    has_history: bool = False,
     seed: int = 1,
     names: Sequence[str] = (),
 ) -> BalanceReport:
@@ -40,9 +36,6 @@ def drawn_report(
         )
         for index, brokers in enumerate(sizes)
     )
-    if has_history:
-        drawn = (drawn_history(random, len(one.brokers)) for one in clusters)
-        clusters = tuple(replace(one, history=history) for one, history in zip(clusters, drawn, strict=True))
     return BalanceReport("samples in /data/samples", from_samples, clusters, {"duplicate": 12, "gap": 3_400})
 
 

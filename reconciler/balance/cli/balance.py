@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.balance.cli.fail_on import FAIL_ON_HELP, fail_on, tell_failures
-from reconciler.balance.cli.spark_job import bucket_of_lake, days_of_lake, spark_job
+from reconciler.balance.cli.spark_job import spark_job
 from reconciler.command.options import HTML, JSON, MARKDOWN, TEXT, Asked
 from reconciler.command.terminal import tell, write
 from reconciler.command.values import RATE, SHARE
@@ -24,12 +24,6 @@ HEADROOM_HELP = (
 )
 
 
-HISTORY_HELP = (
-    "Tell how loads went over the time of the samples: the week of each broker, skew by day, what changed since last "
-    "week and, from samples of brokers where there are any, which brokers are slow."
-)
-
-
 @verb(
     "balance",
     outputs=(TEXT, JSON, MARKDOWN, HTML),
@@ -39,21 +33,17 @@ HISTORY_HELP = (
         reconciler balance --samples samples --cluster '*' --out balance-tables
         reconciler balance --samples samples --plan plan.json -o html > balance.html
         reconciler balance --samples samples --headroom 80% --network 125MiB/s
-        reconciler balance --samples samples --history -o html > history.html
-        reconciler balance --samples /lake/samples --master spark://spark-1:7077 -o json
+        reconciler balance --samples /data/samples --master spark://spark-1:7077 -o json
     """,
 )
 @option("--samples", metavar="PATH...", multiple=True, help="Files, folders, URIs or tables, as loads reads.")
 @click.argument("more", metavar="", nargs=-1)
 @option("--loads", metavar="DIR", help="What loads wrote: averages and peaks, no percentiles.")
-@option("--lake", metavar="DIR", help="A lake that loads --lake keeps; its last days are read in place of samples.")
-@days_of_lake
 @option("--plan", metavar="FILE", multiple=True, help=PLAN_HELP)
 @option("--out", metavar="DIR", help="Folder, URI or table to write the tables to, all topics in.")
 @option("--headroom", metavar="SHARE", type=SHARE, help=HEADROOM_HELP)
 @option("--network", metavar="RATE", type=RATE, help="With --headroom: what a broker's network carries each way.")
 @fail_on(FAIL_ON_HELP)
-@option("--history", is_flag=True, help=HISTORY_HELP)
 @spark_job("Length of the time buckets in which loads are summed.")
 def command(
     asked: Asked,
@@ -61,12 +51,9 @@ def command(
     plan: tuple[str, ...],
     *,
     loads: str | None,
-    lake: str | None,
-    days: int,
     out: str | None,
     headroom: float | None,
     network: int | None,
-    history: bool,
     fail_on: tuple[Gate, ...],
 ) -> int:
     """Show who carries what, with Spark: each broker, rack, log dir and topic, and how even the brokers are.
@@ -75,31 +62,24 @@ def command(
     before and after it. --cluster '*' compares all clusters of the root, or with --state DIR those of which that folder
     holds a snapshot, NAME.json.
     """
-    if [bool(job.samples), loads is not None, lake is not None].count(True) != 1:
-        raise click.UsageError("name what was measured: either --samples PATH... or --loads DIR or --lake DIR.")
+    if bool(job.samples) == (loads is not None):
+        raise click.UsageError("name what was measured: either --samples PATH... or --loads DIR.")
     if (loads or headroom is None) and (headroom or network):
-        raise click.UsageError(
-            "--headroom tells hours of the week, so it needs --samples or --lake; --network belongs to it."
-        )
-    if loads and history:
-        raise click.UsageError("--history needs --samples or --lake: loads have no time in them.")
+        raise click.UsageError("--headroom tells hours of the week, so it needs --samples; --network belongs to it.")
     from reconciler.balance.model.balance_report import Headroom
     from reconciler.balance.workflow.balance import failed_gates, make_balance
-    from reconciler.balance.workflow.lake import LakeDays
     from reconciler.command.progress import reading
     from reconciler.render.as_text import problems
 
     with reading() as progress:
         left = Headroom(headroom, network) if headroom is not None else None
-        measured = loads if lake is None else LakeDays(lake, days, bucket_of_lake(job))
         report = make_balance(
             asked.inputs,
             job,
-            loads=measured,
+            loads=loads,
             plans=plan,
             out=out,
             headroom=left,
-            has_history=history,
             progress=progress,
         )
     _show(report, asked)

@@ -8,7 +8,6 @@ from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from reconciler.command.terminal import hide, tell
 from reconciler.command.values import DURATION
@@ -16,7 +15,6 @@ from reconciler.command.verbs import option
 
 if TYPE_CHECKING:
     from reconciler.balance.spark.work import Work
-    from reconciler.balance.workflow.loads import SparkJob
     from reconciler.model.problem import Problem
 
 Result = TypeVar("Result")
@@ -27,20 +25,6 @@ MEASURE_HELP = (
 )
 MASTER_HELP = "Spark master, or sc://HOST:PORT of a Spark Connect server [default: spark-submit's, else local[*]]."
 CONF_HELP = "Setting of Spark, beside ours; those that figures depend on are refused."
-days_of_lake = option(
-    "--days",
-    type=click.IntRange(1, 3660),
-    default=31,
-    show_default=True,
-    show_envvar=True,
-    help="With --lake: how many of its last days count.",
-)
-
-
-def bucket_of_lake(job: "SparkJob") -> int | None:
-    """Return the seconds that --bucket names; None without it, since a lake has its own length."""
-    is_named = click.get_current_context().get_parameter_source("bucket") is not ParameterSource.DEFAULT
-    return job.bucket_seconds if is_named else None
 
 
 class Measure(click.ParamType[str]):

@@ -6,7 +6,7 @@ Files of this machine are looked at here, and read by Spark. What lies at a URI,
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
@@ -18,12 +18,10 @@ from reconciler.balance.files.sample_formats import (
     NOT_SAMPLES,
     WRONG_COLUMNS,
     Wrong,
-    avro_columns,
     csv_fields,
     head_of,
     is_jmx_tool,
     nameless_measure,
-    orc_columns,
     parquet_columns,
     plain_name,
     refuse_other_objects,
@@ -99,8 +97,6 @@ class Kind(StrEnum):
     PARQUET = "parquet"
     CSV = "csv"
     JSON_LINES = "json lines"
-    ORC = "ORC"
-    AVRO = "Avro"
     PROMETHEUS = "Prometheus export"
     JMX_TOOL = "JmxTool's CSV"
     SNAPSHOT = "snapshot"
@@ -113,15 +109,13 @@ class Kind(StrEnum):
 
 
 TABLES = (Kind.DELTA, Kind.ICEBERG, Kind.TABLE)
-TYPED = (Kind.PARQUET, Kind.ORC, Kind.AVRO)
-"""Kinds of files that tell the types of their columns."""
-ROWS = (*TYPED, Kind.CSV, Kind.JSON_LINES, *TABLES)
+ROWS = (Kind.PARQUET, Kind.CSV, Kind.JSON_LINES, *TABLES)
 """Kinds whose rows are samples as they stand."""
 _ENDINGS = {
-    ".parquet": Kind.PARQUET, ".pq": Kind.PARQUET, ".orc": Kind.ORC, ".avro": Kind.AVRO, ".csv": Kind.CSV,
+    ".parquet": Kind.PARQUET, ".pq": Kind.PARQUET, ".csv": Kind.CSV,
     ".jsonl": Kind.JSON_LINES, ".ndjson": Kind.JSON_LINES, ".json": Kind.JSON_LINES,
 }  # fmt: skip
-_KNOWN_ENDINGS = ".parquet, .orc, .avro, .csv, .jsonl or .json file"
+_KNOWN_ENDINGS = ".parquet, .csv, .jsonl or .json file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,13 +172,10 @@ class Found:
     notes: tuple[str, ...] = ()
 
 
-def find_sample_files(
-    paths: Iterable[str], measure: str | None = None, *, is_taken: Callable[[Path], bool] = lambda _: False
-) -> Found:
+def find_sample_files(paths: Iterable[str], measure: str | None = None) -> Found:
     """Return every file of samples at and below the paths, patterns included; of a URI or a table, the place.
 
-    `measure`: what series of Prometheus measure that have no name; None: their file's name says it. Files that
-    `is_taken` says so of are not looked at.
+    `measure`: what series of Prometheus measure that have no name; None: their file's name says it.
     Raises InvalidInput with one problem for each file that is missing, damaged, or has not the right columns.
     """
     files: dict[str, SampleFile] = {}
@@ -195,7 +186,7 @@ def find_sample_files(
             files.setdefault(given, SampleFile(given, Kind.PLACE, root=given, measure=measure or ""))
             continue
         for path in _matches(as_local(given)):
-            found = _at(path, _root(given, path), notes, problems, measure=measure, is_taken=is_taken)
+            found = _at(path, _root(given, path), notes, problems, measure=measure)
             files |= {file.path: file for file in found if file.path not in files}
     if problems:
         raise InvalidInput(problems)
@@ -210,7 +201,6 @@ def _at(
     problems: list[Problem],
     *,
     measure: str | None,
-    is_taken: Callable[[Path], bool],
 ) -> list[SampleFile]:
     """Return the files at and below a path, each Delta or Iceberg table as one; add to the notes and problems."""
     found, passed_over = _below(given)
@@ -228,8 +218,6 @@ def _at(
     notes.extend(f"{path}: not a kind of file that holds samples; passed over" for path in of_no_table(passed_over))
     files = [SampleFile(str(table), Kind(name), root=str(table)) for table, name in tables.items()]
     for path in of_no_table(found):
-        if is_taken(path):
-            continue
         try:
             files.append(_looked_at(path, root, measure))
         except Wrong as wrong:
@@ -283,8 +271,7 @@ def _nothing_there(given: str) -> str:
 def kind_by_name(name: str) -> Kind | None:
     """Return the kind that the name says; `.json` may be three of them, `.csv` two."""
     plain = plain_name(name)
-    kind = next((kind for ending, kind in _ENDINGS.items() if plain.endswith(ending)), None)
-    return None if kind in {Kind.ORC, Kind.AVRO} and plain != name.lower() else kind
+    return next((kind for ending, kind in _ENDINGS.items() if plain.endswith(ending)), None)
 
 
 def _looked_at(path: Path, root: Path, measure: str | None) -> SampleFile:
@@ -294,9 +281,9 @@ def _looked_at(path: Path, root: Path, measure: str | None) -> SampleFile:
         raise Wrong(NOT_SAMPLES, f"is not a {_KNOWN_ENDINGS}, so its samples cannot be read")
     columns: Iterable[tuple[str, str]] = ()
     separator, named = ",", ""
-    head = "" if kind in _COLUMNS_OF else head_of(path).decode("utf-8", "replace")
-    if kind in _COLUMNS_OF:
-        columns = _known_columns(_COLUMNS_OF[kind](path))
+    head = "" if kind is Kind.PARQUET else head_of(path).decode("utf-8", "replace")
+    if kind is Kind.PARQUET:
+        columns = _known_columns(parquet_columns(path))
     elif kind is Kind.CSV and is_jmx_tool(head):
         kind = Kind.JMX_TOOL
         refuse_other_objects(path)
@@ -321,13 +308,6 @@ def _refuse_names_of_sparks(path: Path) -> None:
         raise Wrong(NOT_SAMPLES, f"begins with {path.name[0]}, and Spark passes over such names: rename it")
     if found := sorted(_PATTERN.intersection(str(path))):
         raise Wrong(NOT_SAMPLES, f"has {' '.join(found)} in its path, which is a pattern to Spark: rename it")
-
-
-_COLUMNS_OF: Mapping[Kind, Callable[[Path], list[tuple[str, str]]]] = {
-    Kind.PARQUET: parquet_columns,
-    Kind.ORC: orc_columns,
-    Kind.AVRO: avro_columns,
-}
 
 
 def _known_columns(columns: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

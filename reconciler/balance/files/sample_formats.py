@@ -1,4 +1,4 @@
-"""Looks at how files of samples begin: compressed text, Parquet, ORC, Avro, CSV with semicolons, JmxTool's CSV.
+"""Looks at how files of samples begin: compressed text, Parquet, CSV with semicolons, JmxTool's CSV.
 
 What is told of a file here is what Spark needs to read it, and what a user needs to know of a file it could not read.
 """
@@ -6,12 +6,8 @@ What is told of a file here is what Spark needs to read it, and what a user need
 import csv
 import gzip
 import io
-import json
 import re
-from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from reconciler.model.problem import first_line
 
@@ -20,7 +16,7 @@ DAMAGED = "KR145"
 WRONG_COLUMNS = "KR146"
 NAMELESS = "KR441"
 HEAD_BYTES = 1 << 16
-# The first line of JmxTool names each object of each partition, and the schema of an Avro file may be a long one.
+# The first line of JmxTool names each object of each partition.
 _LONG_HEAD_BYTES = 1 << 25
 COMPRESSED = (".gz", ".zst")
 _JMX_TOLD = re.compile(r"^(Trying to connect to JMX url|Could not connect to JMX url|Could not find all object names)")
@@ -30,9 +26,6 @@ _JMX_USED = re.compile(
     r"|kafka\.server:(?=[^:]*type=BrokerTopicMetrics\b)(?=[^:]*name=(BytesIn|BytesOut|MessagesIn)PerSec\b)"
     r"(?=[^:]*topic=)[^:]*:(Count|OneMinuteRate)"
 )
-_AVRO_MAGIC = b"Obj\x01"
-_AVRO_TYPES = {"int": "int32", "long": "int64", "float": "float", "double": "double", "string": "string"}
-_AVRO_MOMENTS = {"timestamp-millis": "timestamp[ms]", "timestamp-micros": "timestamp[us]"}
 
 
 class Wrong(ValueError):
@@ -86,72 +79,6 @@ def parquet_columns(path: Path) -> list[tuple[str, str]]:
     except (ArrowException, OSError, ValueError) as error:
         raise Wrong(DAMAGED, f"is no Parquet file, or a damaged one: {first_line(error)}") from None
     return [(field.name, str(field.type)) for field in schema]
-
-
-def orc_columns(path: Path) -> list[tuple[str, str]]:
-    """Return the columns of an ORC file and their types as Arrow names them."""
-    try:
-        from pyarrow import ArrowException, orc
-    except ModuleNotFoundError:
-        raise _without_pyarrow("ORC") from None
-    try:
-        schema = orc.ORCFile(str(path)).schema
-    except (ArrowException, OSError, ValueError) as error:
-        raise Wrong(DAMAGED, f"is no ORC file, or a damaged one: {first_line(error)}") from None
-    # Times have nanoseconds in ORC, and Spark reads them as microseconds.
-    return [(field.name, str(field.type).replace("timestamp[ns", "timestamp[us")) for field in schema]
-
-
-def avro_columns(path: Path) -> list[tuple[str, str]]:
-    """Return the fields of an Avro file's records and their types as Arrow names them."""
-    for most in (HEAD_BYTES, _LONG_HEAD_BYTES):
-        head = head_of(path, most)
-        if not head.startswith(_AVRO_MAGIC):
-            raise Wrong(DAMAGED, "is no Avro file, or a damaged one: it does not begin as one")
-        with suppress(IndexError, KeyError, TypeError, ValueError):
-            schema = json.loads(_avro_metadata(head)["avro.schema"])
-            return [(field["name"], _avro_type(field["type"])) for field in schema["fields"]]
-    raise Wrong(DAMAGED, "is a damaged Avro file, or holds no records: its schema cannot be read")
-
-
-def _avro_metadata(head: bytes) -> dict[str, bytes]:
-    """Return what stands before the records: a map of texts to bytes, in blocks that begin with their count."""
-    stream = io.BytesIO(head[len(_AVRO_MAGIC) :])
-    found = {}
-    while count := _avro_long(stream):
-        if count < 0:
-            _avro_long(stream)
-        for _ in range(abs(count)):
-            key = _avro_bytes(stream).decode()
-            found[key] = _avro_bytes(stream)
-    return found
-
-
-def _avro_long(stream: io.BytesIO) -> int:
-    value, shift, byte = 0, 0, 0x80
-    while byte & 0x80:
-        byte = stream.read(1)[0]
-        value |= (byte & 0x7F) << shift
-        shift += 7
-    return (value >> 1) ^ -(value & 1)
-
-
-def _avro_bytes(stream: io.BytesIO) -> bytes:
-    length = _avro_long(stream)
-    found = stream.read(length)
-    if len(found) != length:
-        raise ValueError(length)
-    return found
-
-
-def _avro_type(schema: Any) -> str:
-    if isinstance(schema, list):
-        known = [each for each in schema if each != "null"]
-        return _avro_type(known[0]) if len(known) == 1 else "union"
-    if isinstance(schema, Mapping):
-        logical = str(schema.get("logicalType", ""))
-        return _AVRO_MOMENTS.get(logical, logical or _avro_type(schema["type"]))
-    return _AVRO_TYPES.get(schema, str(schema))
 
 
 def csv_fields(head: str) -> tuple[list[str], str]:

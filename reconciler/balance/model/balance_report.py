@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from reconciler.balance.model.history import History
 from reconciler.model.codec import ALWAYS, HIDDEN, REQUIRED, Integer, Key, Pattern, When
 from reconciler.model.evenness import Evenness
 from reconciler.model.problem import Problem, ReportedProblem
@@ -69,24 +68,6 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class FullAt:
-    """Between which days the first disk is full, with a probability of 80 %."""
-
-    low: Annotated[float | None, REQUIRED, "Days from now at the earliest; null: not within ten years."] = None
-    high: Annotated[float | None, REQUIRED, "Days from now at the latest; null: not within ten years, or never."] = None
-
-
-@dataclass(frozen=True, slots=True)
-class SizeAhead:
-    """What the disks will hold, if no topic or partition is made, moved or deleted until then."""
-
-    days: Annotated[int, "How many days from now."]
-    size_bytes: Annotated[int, "What is expected."]
-    low_bytes: Annotated[int, "The lower end of the interval that holds with a probability of 80 %."]
-    high_bytes: Annotated[int, "The upper end of that interval."]
-
-
-@dataclass(frozen=True, slots=True)
 class Load:
     """What a broker, rack, log dir, topic or cluster carries, followers' traffic counted."""
 
@@ -109,18 +90,9 @@ class Load:
     days_until_full: Annotated[
         float | None,
         REQUIRED,
-        "Days until the first of its log dirs is full: by the forecast, else what is free over the growth. Null also "
+        "Days until the first of its log dirs is full if its partitions grow on as they did. Null also "
         "where nothing grows, or where no log dir is full within ten years.",
     ] = None
-    full_at: Annotated[
-        FullAt | None, REQUIRED, "The forecast's interval for it; null without a forecast, and of topics."
-    ] = None
-    forecast: Annotated[
-        tuple[SizeAhead, ...],
-        REQUIRED,
-        "What it will hold after 7 and 14 days; empty without a forecast, and of topics.",
-    ] = ()
-    no_forecast: Annotated[str | None, REQUIRED, "Why there is no forecast; null of topics, too."] = None
     leader_imbalance: Annotated[
         float | None,
         REQUIRED,
@@ -250,7 +222,6 @@ class ClusterBalance:
     hours: Annotated[
         tuple[HourOfWeek, ...], "With --headroom: each hour of the week that has samples, from Monday on."
     ] = ()
-    history: Annotated[History | None, "With --history: how loads went over the time of the samples."] = None
     cluster_id: Annotated[str | None, REQUIRED, "Kafka's own id."] = None
     observed_at: Annotated[str | None, REQUIRED, "When it was observed, ISO 8601 in UTC."] = None
     plan_id: Annotated[str | None, REQUIRED, "The plan that `after` is of; null without one."] = None

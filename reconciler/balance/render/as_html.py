@@ -13,14 +13,11 @@ from reconciler.balance.model.balance_report import (
     Skew,
 )
 from reconciler.balance.render.as_tables import (
-    EARLIEST,
-    FORECAST,
     FREE,
     FULL_IN,
     GROWTH,
     IMBALANCE,
     KAFKA_IMBALANCE,
-    LATEST,
     LEADERS,
     REPLICAS,
     SIZE,
@@ -28,12 +25,9 @@ from reconciler.balance.render.as_tables import (
     broker_name,
     defects,
     fullest_first,
-    has_forecast,
     loads,
     statistic,
-    worst_first,
 )
-from reconciler.balance.render.html_history import MOST_CLUSTERS, HistoryPage
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, duration, number
 from reconciler.render.escape import visible
@@ -57,7 +51,6 @@ NOT_THERE = "none"
 SOON_DAYS = 14  # a disk that is full within two weeks alarms: more hardware takes as long
 _DAYS_SHOWN = 3650
 TOPICS_SHOWN, LOG_DIRS_SHOWN, BROKERS_SHOWN = 20, 20, 30  # rows that stand open; the rest unfolds
-ROWS_OF_MANY = 3  # rows of each table where there are many clusters
 _STATISTIC_WORDS = {
     RateStatistic.AVERAGE: "average",
     RateStatistic.P95: "95th percentile of the time buckets",
@@ -85,7 +78,6 @@ def days_text(value: float) -> str:
 
 
 DAYS = replace(FULL_IN, shown=days_text, is_alarming=lambda value: value < SOON_DAYS)
-_DAYS_AHEAD = (EARLIEST, LATEST)
 CAPACITY = Measured("Capacity", "capacity", lambda load: load.total_bytes, bytes_text)
 
 
@@ -97,14 +89,6 @@ class ClusterPage:
     of: RateStatistic
     """Which figure of a rate is shown."""
     anchor: str
-    is_one_of_many: bool = False
-    """Whether there are so many clusters that only what matters most is shown of each."""
-
-    @property
-    def history(self) -> HistoryPage | None:
-        """How loads went over the time of the samples; None where nobody asked."""
-        told = self.cluster.history
-        return None if told is None else HistoryPage(told, self.is_one_of_many)
 
     @property
     def name(self) -> str:
@@ -146,8 +130,6 @@ class ClusterPage:
     @property
     def sections(self) -> tuple[Section, ...]:
         """The sections that say something."""
-        if self.is_one_of_many:
-            return tuple(_shortened(each) for each in (self._brokers(), self._topics()) if each.tables)
         every = (self._brokers(), self._racks(), self._log_dirs(), self._topics(), self._evenness())
         return tuple(section for section in every if section.charts or section.tables)
 
@@ -166,7 +148,7 @@ class ClusterPage:
 
     def _brokers(self) -> Section:
         every = self.measures
-        brokers = worst_first(self.cluster, self.of) if self.is_one_of_many else [*self.cluster.brokers]
+        brokers = self.cluster.brokers
         drawn = (*(self._chart(each) for each in every if each is not GROWTH), self._imbalance_chart())
         charts = tuple(each for each in drawn if each is not None)
         if not brokers:
@@ -200,10 +182,7 @@ class ClusterPage:
             return Section("Log dirs")
         names = [(broker_name(row), row.log_dir or "") for row in ordered]
         caption = "Each log dir, the one that is full soonest first. The bar is what is used of it."
-        if has_forecast(ordered):
-            caption += " Four of five log dirs are full between Earliest and Latest."
-        told = tuple(replace(each, shown=days_text) if each in _DAYS_AHEAD else each for each in FORECAST)
-        measured = (REPLICAS, SIZE, FREE, CAPACITY, GROWTH, DAYS, *(told if has_forecast(ordered) else ()))
+        measured = (REPLICAS, SIZE, FREE, CAPACITY, GROWTH, DAYS)
         table = self._table(caption, ("Broker", "Log dir"), names, ordered, measured, shown=LOG_DIRS_SHOWN)
         used = [_used(self._last(row)) for row in ordered]
         return Section("Log dirs", tables=(_with_bars(table, FREE, used),))
@@ -323,11 +302,8 @@ class ClusterPage:
 def balance(report: BalanceReport) -> str:
     """Return the whole page; whatever names and messages hold is only text on it."""
     of = statistic(report)
-    are_many = len(report.clusters) > MOST_CLUSTERS and any(each.history is not None for each in report.clusters)
-    pages = [ClusterPage(each, of, f"cluster-{index}", are_many) for index, each in enumerate(report.clusters, start=1)]
+    pages = [ClusterPage(each, of, f"cluster-{index}") for index, each in enumerate(report.clusters, start=1)]
     style = text_of("page.css")
-    if any(each.history is not None for each in report.clusters):
-        style += text_of("history.css", __package__)
     return rendered(
         "balance.html.j2",
         __package__,
@@ -342,22 +318,6 @@ def balance(report: BalanceReport) -> str:
         defects=tuple(defects(report)),
         warnings=tuple(f"{visible(each.message)} ({each.code})" for each in report.warnings),
     )
-
-
-def _shortened(section: Section) -> Section:
-    """Return the section without its charts, its tables with few rows: as it is told of one cluster among many."""
-    tables = (
-        table
-        if len(table.rows) <= ROWS_OF_MANY
-        else replace(
-            table,
-            rows=table.rows[:ROWS_OF_MANY],
-            shown=ROWS_OF_MANY,
-            note=f"The first {ROWS_OF_MANY} of {number(len(table.rows))}; --cluster and -o json have all.",
-        )
-        for table in section.tables
-    )
-    return Section(section.title, (), tuple(tables))
 
 
 def _fleet(pages: Sequence[ClusterPage]) -> tuple[Table, tuple[str, ...]]:

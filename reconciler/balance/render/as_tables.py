@@ -13,7 +13,6 @@ from reconciler.balance.model.balance_report import (
     Skew,
 )
 from reconciler.balance.model.load_report import Rule
-from reconciler.balance.render import as_history
 from reconciler.model.evenness import Evenness
 from reconciler.model.words import counted, duration, named_some, number, percent, rate, size
 from reconciler.render.escape import bullets, code_span, sentence
@@ -68,24 +67,9 @@ SIZE = Measured("Size", "size", lambda load: load.size_bytes, bytes_text, weighe
 FREE = Measured("Free", "free", lambda load: load.free_bytes, bytes_text)
 GROWTH = Measured("Growth a day", "growth/day", lambda load: load.growth_bytes_per_day, bytes_text)
 FULL_IN = Measured("Until full", "full in", lambda load: load.days_until_full, _days_text)
-EARLIEST = Measured("Earliest", "earliest", lambda load: load.full_at.low if load.full_at else None, _days_text)
-LATEST = Measured("Latest", "latest", lambda load: load.full_at.high if load.full_at else None, _days_text)
-AHEAD = Measured(
-    "In 14 days", "in 14 days", lambda load: load.forecast[-1].size_bytes if load.forecast else None, bytes_text
-)
-AHEAD_MOST = Measured(
-    "At most", "at most", lambda load: load.forecast[-1].high_bytes if load.forecast else None, bytes_text
-)
-FORECAST = (EARLIEST, LATEST, AHEAD, AHEAD_MOST)
-"""What is told of log dirs beside FULL_IN where there is a forecast; four of five are within these bounds."""
 IMBALANCE = Measured(
     "Leader imbalance", "imbalance", lambda load: load.leader_imbalance, percent, lambda value: value > KAFKA_IMBALANCE
 )
-
-
-def has_forecast(rows: Iterable[LoadRow]) -> bool:
-    """Whether anything is foretold of one of them."""
-    return any(load.forecast for row in rows for load in (row.before, row.after) if load is not None)
 
 
 def balance(report: BalanceReport) -> Report:
@@ -101,7 +85,6 @@ def balance(report: BalanceReport) -> Report:
         heading = (f"{_HEADING} · {code_span(cluster.name)}", sentence(facts))
         sections.append(Section(f"{cluster.name}: {facts}", (findings,), heading))
         sections += (Section(parts=(table,)) for table in _tables(report, cluster))
-        sections += as_history.sections(cluster.history) if cluster.history is not None else ()
         warnings += cluster.warnings
     wrong = tuple(defects(report))
     sections += [Section("Samples", (Points(wrong),), ("**Samples**",))] if wrong else []
@@ -180,7 +163,7 @@ def _racks(cluster: ClusterBalance, of: RateStatistic) -> Table:
 
 def _log_dirs(cluster: ClusterBalance) -> Table:
     """Return the log dirs, those that are full soonest first, then the fullest."""
-    figures = (REPLICAS, SIZE, FREE, GROWTH, FULL_IN, *(FORECAST if has_forecast(cluster.log_dirs) else ()))
+    figures = (REPLICAS, SIZE, FREE, GROWTH, FULL_IN)
     ordered = fullest_first(cluster.log_dirs)
     rows = [(str(row.broker), row.log_dir or UNKNOWN, *_cells(row, figures, cluster)) for row in ordered]
     return _cut(("broker", "log dir", *(figure.head for figure in figures)), rows, left=2)
@@ -279,20 +262,11 @@ def _findings(report: BalanceReport, cluster: ClusterBalance) -> Iterator[str]:
     if soonest is not None:
         row, days = soonest
         where = f"{row.log_dir} of broker {row.broker}" if row.log_dir is not None else f"broker {row.broker}"
-        yield f"first full: {where}, in {_days_text(days)}{_certainty(_last(row))}"
+        yield f"first full: {where}, in {_days_text(days)}, if it grows on as it did"
     traffic = cluster.total.moved
     if traffic is not None and cluster.plan_id is not None:
         moves = counted(traffic.arriving_replicas, "replica")
         yield f"moved by the plan: {moves}, {size(traffic.arriving_bytes)}"
-
-
-def _certainty(load: Load) -> str:
-    """Return how sure it is when a disk is full: the interval that holds four of five, or why there is none."""
-    if load.full_at is None:
-        return f", if it grows on as it did ({load.no_forecast})" if load.no_forecast else ""
-    bounds = [load.full_at.low, load.full_at.high]
-    low, high = (_days_text(each) if each is not None else "never" for each in bounds)
-    return f" (80%: {low} to {high})"
 
 
 def _coverage(load: Load) -> Iterator[str]:

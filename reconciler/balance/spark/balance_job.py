@@ -4,11 +4,10 @@ Every figure of "before" and of "after" comes from the same functions, on anothe
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
@@ -16,10 +15,8 @@ from reconciler.balance.files.arrow_tables import TEXT, YES_NO, ArrowTable, arro
 from reconciler.balance.files.carrier_table import with_carriers
 from reconciler.balance.files.folders import TABLES_MARK
 from reconciler.balance.model.balance_report import Headroom
-from reconciler.balance.model.disk_forecast import SIZES_AFTER
 from reconciler.balance.spark.buckets import (
     alone,
-    as_rows,
     beside_others,
     bucketed,
     carried,
@@ -31,26 +28,12 @@ from reconciler.balance.spark.buckets import (
     with_growth,
 )
 from reconciler.balance.spark.collected import Found, collected
-from reconciler.balance.spark.disk_forecasts import disk_forecasts
 from reconciler.balance.spark.figures import figures, rates_of_loads, with_days_until_full
-from reconciler.balance.spark.forecast import (
-    beside_the_next,
-    by_growth_alone,
-    clusters_with_history,
-    every_hour,
-    expected,
-    has_history,
-    histories,
-    hourly,
-)
+from reconciler.balance.spark.forecast import DAYS_UNTIL_FULL, SOON_DAYS, by_growth_alone, disk_forecasts
 from reconciler.balance.spark.growth import GROWTH, slopes_of, whole_growth, with_bytes_grown
-from reconciler.balance.spark.history import fills_since_seen
-from reconciler.balance.spark.history_collected import collected_history
-from reconciler.balance.spark.history_job import Beside, HistoryTables, Today, history
-from reconciler.balance.spark.holes import averages_of, fills_of, require_new_spark, series_of, with_known
-from reconciler.balance.spark.lake import DaysOfLake, Window
+from reconciler.balance.spark.holes import averages_of, fills_of, series_of, with_known
 from reconciler.balance.spark.loads_job import SampleTask
-from reconciler.balance.spark.normalise import MARKED, cleaned, normalised
+from reconciler.balance.spark.normalise import cleaned, normalised
 from reconciler.balance.spark.places import looked_up
 from reconciler.balance.spark.replica_load import (
     BEFORE,
@@ -70,7 +53,7 @@ from reconciler.balance.spark.session import spark_errors
 from reconciler.balance.spark.skew import skew
 from reconciler.balance.spark.soundness import SPANS, Told, filled, told
 from reconciler.balance.spark.sources import read_samples
-from reconciler.balance.spark.spellings import in_spark, settled
+from reconciler.balance.spark.spellings import settled
 from reconciler.balance.spark.tables import read_table, replaced
 from reconciler.files.loads import AMOUNTS, NO_COLUMNS, LoadsUnreadable
 
@@ -86,10 +69,10 @@ class BalanceTask:
     partitions: ArrowTable
     places: ArrowTable
     brokers: ArrowTable
-    measured: SampleTask | DaysOfLake | str
-    """Samples, the days of a lake, or the place of loads."""
+    measured: SampleTask | str
+    """Samples, or the place of loads."""
     retention: ArrowTable | None = None
-    """What bounds the topics (`files.retention_table`); without it nothing is foretold."""
+    """What bounds the topics (`files.retention_table`); None: growth is taken to have no bound."""
     out: str | None = None
     """The place that the tables are written to, if any."""
     has_plan: bool = False
@@ -98,8 +81,6 @@ class BalanceTask:
     """Whether the size of every replica is known: otherwise samples are read again for their last sizes."""
     headroom: Headroom | None = None
     """What hours of the week are told by; None: they are not."""
-    beside: Sequence[str] | None = None
-    """Where samples of brokers and replicas may stand beside those of partitions; None: no history is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +96,7 @@ class Assignments:
     partition_counts: Mapping[str, int]
     """How many partitions each cluster has before."""
     limits: DataFrame | None = None
-    """What retention keeps of each topic (`files.retention_table`); without it nothing is foretold."""
+    """What retention keeps of each topic (`files.retention_table`); None: growth is taken to have no bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +113,6 @@ class Balance:
     """What samples tell of themselves; None for loads."""
     hours: DataFrame | None = None
     """The hours of the week, where they are asked for."""
-    history: HistoryTables | None = None
-    """How loads went over the time of the samples, where it is asked for."""
 
 
 def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Found], Mapping[str, int]]:
@@ -143,8 +122,6 @@ def run_balance(spark: SparkSession, task: BalanceTask) -> tuple[Mapping[str, Fo
     """
     with spark_errors(), _balance_of_task(spark, task) as balance:
         found = collected(balance.figures, balance.skews, balance.moved, balance.told, balance.hours)
-        for name, told in (collected_history(balance.history) if balance.history is not None else {}).items():
-            found[name].history = told
         if task.out is not None:
             write_tables(spark, balance, task.out)
         defects = balance.told.defects if balance.told is not None else {}
@@ -166,8 +143,6 @@ def looked_at(spark: SparkSession, task: BalanceTask, *, has_unread_loads: bool)
     if isinstance(task.measured, str):
         with spark_errors():
             return Looked(task, wrong=wrong_rows(spark, task.measured) if has_unread_loads else None)
-    if isinstance(task.measured, DaysOfLake):
-        return Looked(task)
     found = looked_up(spark, task.measured.files)
     return Looked(replace(task, measured=replace(task.measured, files=found.files)), found.notes)
 
@@ -186,8 +161,8 @@ def assignments(
     counted = partitions.group_by(["side", "cluster"], use_threads=False).aggregate([([], "count_all")]).to_pylist()
     partition_counts = {one["cluster"]: one["count_all"] for one in counted if one["side"] == BEFORE}
     tables = (*with_carriers(partitions), places, brokers)
-    standing, carriers, disks, weighed = (in_spark(spark, table) for table in tables)
-    limits = None if retention is None else in_spark(spark, retention)
+    standing, carriers, disks, weighed = (spark.createDataFrame(table) for table in tables)
+    limits = None if retention is None else spark.createDataFrame(retention)
     return Assignments(standing, carriers, disks, weighed, has_plan, partition_counts, limits)
 
 
@@ -208,12 +183,6 @@ def rows_of_buckets(spark: SparkSession, task: SampleTask) -> DataFrame:
     return beside_others(with_bytes_grown(in_order))
 
 
-def rows_of_window(spark: SparkSession, window: Window) -> DataFrame:
-    """Return the days of a lake as rows of one partition and bucket each (`buckets.as_rows`)."""
-    buckets = window.rows(spark).withColumn("bucket", F.unix_micros("ts"))
-    return as_rows(buckets.select(*PARTITION, "bucket", "bytes_in", "bytes_out", "size_bytes"), F.lit(col=True))
-
-
 @contextmanager
 def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance]:
     assigned = assignments(
@@ -222,10 +191,6 @@ def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance
     measured = task.measured
     if isinstance(measured, str):
         with balance_of_loads(assigned, loads_of(spark, measured)) as balance:
-            yield balance
-        return
-    if isinstance(measured, DaysOfLake):
-        with _balance_of_lake(spark, assigned, measured, task) as balance:
             yield balance
         return
     unsorted = rows_of_samples(spark, measured)
@@ -238,28 +203,8 @@ def _balance_of_task(spark: SparkSession, task: BalanceTask) -> Iterator[Balance
         in_need=in_need,
         has_all_sizes=task.has_all_sizes,
         headroom=task.headroom,
-        beside=Beside.of(spark, task.beside, measured.cluster) if task.beside is not None else None,
     ) as balance:
         yield balance
-
-
-@contextmanager
-def _balance_of_lake(
-    spark: SparkSession, assigned: Assignments, lake: DaysOfLake, task: BalanceTask
-) -> Iterator[Balance]:
-    window = lake.window(spark)
-    broken = [*window.defects(spark).values()]
-    marked = {rule: sum(each.get(rule, 0) for each in broken) for rule in MARKED}
-    with balance_of_samples(
-        assigned,
-        rows_of_window(spark, window),
-        window.bucket_seconds,
-        has_all_sizes=task.has_all_sizes,
-        headroom=task.headroom,
-        beside=Beside() if task.beside is not None else None,
-    ) as balance:
-        told = balance.told and replace(balance.told, defects={**balance.told.defects, **marked})
-        yield replace(balance, told=told)
 
 
 @contextmanager
@@ -271,7 +216,6 @@ def balance_of_samples(
     in_need: Callable[[], DataFrame] | None = None,
     has_all_sizes: bool = True,
     headroom: Headroom | None = None,
-    beside: Beside | None = None,
 ) -> Iterator[Balance]:
     """Yield the balance by samples, as rows of one partition and bucket each (`rows`).
 
@@ -288,7 +232,6 @@ def balance_of_samples(
     try:
         found = told(summed, assigned.carriers, assigned.partition_counts, bucket_seconds)
         if in_need is not None and not found.is_sound:
-            require_new_spark()
             summed.unpersist()
             rows = in_need()
             summed = sums(rows, carriers).persist()
@@ -297,15 +240,13 @@ def balance_of_samples(
         standing = replicas(assigned.partitions)
         if not has_all_sizes:
             standing = with_sizes(standing, _last_sizes(rows))
-        whole = lasting = with_growth(summed, rows, carriers, found.with_slopes)
+        whole = with_growth(summed, rows, carriers, found.with_slopes)
         if found.with_holes:
-            require_new_spark()
             with_holes = _clusters(rows.sparkSession, found.with_holes)
             holed = of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi")
             series = settled(series_of(holed, _WAYS))
             fills = settled(with_known(fills_of(series, _WAYS), series, _WAYS))
             averages = averages_of(series, _WAYS)
-            lasting = with_fills(lasting, fills_since_seen(fills, series), averages, carriers)
             whole = with_fills(whole, fills, averages, carriers).persist()
             kept += [series, fills, whole]
             found = filled(found, whole, assigned.carriers, fills)
@@ -313,22 +254,12 @@ def balance_of_samples(
         spans = _spans(rows.sparkSession, found)
         rates = settled(statistics(by_bucket, spans))
         kept.append(rates)
-        every = _every_hour(rows, spans, assigned, found)
-        kept += [every] if every is not None else []
-        ahead = _histories(every, assigned, carriers, known)
         hours = None if headroom is None else hours_of_week(by_bucket, known, headroom.share, headroom.most)
-        past: AbstractContextManager[HistoryTables | None] = nullcontext()
-        if beside is not None:
-            today = Today(bucketed(lasting, known), known, assigned.partitions, assigned.brokers)
-            past = history(today, rows, found.spans, beside)
         by_growth = partial(_by_growth_alone, assigned, standing, rows)
-        with (
-            past as told_of_time,
-            _balance(
-                assigned, standing, rates, found, has_found_sizes=not has_all_sizes, past=ahead, by_growth=by_growth
-            ) as balance,
-        ):
-            yield replace(balance, hours=hours, history=told_of_time)
+        with _balance(
+            assigned, standing, rates, found, has_found_sizes=not has_all_sizes, by_growth=by_growth
+        ) as balance:
+            yield replace(balance, hours=hours)
     finally:
         for table in kept:
             table.unpersist()
@@ -373,48 +304,31 @@ def wrong_rows(spark: SparkSession, place: str) -> Mapping[str, tuple[int, int]]
 def balance_of_loads(assigned: Assignments, loads: DataFrame) -> Iterator[Balance]:
     """Yield the balance by the loads of partitions (`schemas.LOADS`): averages and peaks, which add up.
 
-    Disks are full by growth, which ends where retention is known to end it; loads have no history to say how surely.
-
+    Disks are full by growth, which ends where retention is known to end it.
     A replica whose size the cluster does not tell has that of its partition's load.
     """
     sizes = loads.select(*PARTITION, F.col("size_bytes").alias("last_size"))
     sized = with_sizes(replicas(assigned.partitions), sizes)
     slopes = loads.select(*PARTITION, whole_growth(F.col("growth_bytes_per_day")).alias(GROWTH))
     known = known_carriers(assigned.carriers)
-    past = None if assigned.limits is None else by_growth_alone(slopes, sized, assigned.limits, known)
+    ahead = None if assigned.limits is None else by_growth_alone(slopes, sized, assigned.limits, known)
     rates = rates_of_loads(loads, sized, known)
-    with _balance(assigned, sized, rates, None, has_found_sizes=True, past=past) as found:
+    with _balance(assigned, sized, rates, None, has_found_sizes=True, ahead=ahead) as found:
         yield found
 
 
 def _clusters(spark: SparkSession, names: Sequence[str]) -> DataFrame:
-    return F.broadcast(in_spark(spark, arrow_table({"cluster": TEXT}, ((name,) for name in names))))
+    return F.broadcast(spark.createDataFrame(arrow_table({"cluster": TEXT}, ((name,) for name in names))))
 
 
 def _spans(spark: SparkSession, found: Told) -> DataFrame:
     rows = ((*(row[name] for name in SPANS), row.cluster in found.with_slopes) for row in found.spans)
-    return in_spark(spark, arrow_table({**SPANS, "has_slopes": YES_NO}, rows))
+    return spark.createDataFrame(arrow_table({**SPANS, "has_slopes": YES_NO}, rows))
 
 
 def _last_sizes(samples: DataFrame) -> DataFrame:
     known = samples.where(F.col("size_bytes").isNotNull())
     return known.groupBy(*PARTITION).agg(F.max_by("size_bytes", "bucket").alias("last_size"))
-
-
-def _every_hour(rows: DataFrame, spans: DataFrame, assigned: Assignments, found: Told) -> DataFrame | None:
-    """Return the size of each partition in each hour, kept; None where no cluster's samples reach far enough."""
-    if assigned.limits is None or not any(has_history(row["first"], row["last"]) for row in found.spans):
-        return None
-    hours = hourly(rows, clusters_with_history(spans))
-    return every_hour(beside_the_next(hours)).persist(StorageLevel.DISK_ONLY)
-
-
-def _histories(
-    every: DataFrame | None, assigned: Assignments, carriers: DataFrame, known: DataFrame
-) -> DataFrame | None:
-    if every is None or assigned.limits is None:
-        return None
-    return histories(every, expected(every, assigned.limits), carriers, known)
 
 
 def _by_growth_alone(assigned: Assignments, standing: DataFrame, rows: DataFrame) -> DataFrame | None:
@@ -431,27 +345,27 @@ def _balance(
     seen: Told | None,
     *,
     has_found_sizes: bool = False,
-    past: DataFrame | None = None,
+    ahead: DataFrame | None = None,
     by_growth: Callable[[], DataFrame | None] | None = None,
 ) -> Iterator[Balance]:
-    """Yield the figures of these; `past` is what forecasts are made of (`forecast.histories`).
+    """Yield the figures of these; `ahead` is what disks grow by (`forecast.by_growth_alone`).
 
-    Without one, growth alone tells of days. Where it says that a disk is full soon, what retention lets partitions grow
-    is looked at too (`by_growth`): samples are read once more.
+    Without it days are what is free over the growth. If a disk is full within SOON_DAYS by that, `by_growth` computes
+    what retention lets partitions grow: it reads samples once more.
     """
     sizes = settled(found_sizes(standing)) if has_found_sizes else None
     kept = [] if sizes is None else [sizes]
     held = counts(assigned.carriers, assigned.places, sizes)
     placed = figures(held, rates, has_plan=assigned.has_plan)
-    if past is None:
+    if ahead is None:
         found = settled(with_days_until_full(placed))
         kept.append(found)
-        is_soon = F.col("days_until_full") <= SIZES_AFTER[-1]
+        is_soon = F.col(DAYS_UNTIL_FULL) <= SOON_DAYS
         if by_growth is not None and assigned.limits is not None and not found.where(is_soon).isEmpty():
-            past = by_growth()
-    if past is not None:
+            ahead = by_growth()
+    if ahead is not None:
         placed = settled(placed)
-        found = settled(with_days_until_full(placed, disk_forecasts(past, placed)))
+        found = settled(with_days_until_full(placed, disk_forecasts(ahead, placed)))
         kept += [placed, found]
     copied = moved(standing) if assigned.has_plan else None
     try:

@@ -108,7 +108,7 @@ def carried(partitions: DataFrame) -> DataFrame:
     many replicas it holds), leads (whether it serves consumers), followers, is_total (true once a partition).
     """
     count, leader = F.size("replicas"), F.col("leader")
-    leader_at = F.call_function("array_position", F.col("replicas"), leader) - 1
+    leader_at = F.array_position(F.col("replicas"), leader) - 1
     each = partitions.select(
         *PARTITION,
         "side",

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import (
     Busiest,
-    FullAt,
     HourOfWeek,
     Level,
     Load,
@@ -18,15 +17,11 @@ from reconciler.balance.model.balance_report import (
     Measure,
     Rate,
     RateStatistic,
-    SizeAhead,
     Skew,
     Span,
     Traffic,
 )
-from reconciler.balance.model.disk_forecast import ENOUGH_DAYS, SIZES_AFTER
-from reconciler.balance.model.history import History, hour_text
-from reconciler.balance.spark.forecast import has_history
-from reconciler.balance.spark.normalise import MICROS_PER_DAY, MILLI, iso
+from reconciler.balance.spark.normalise import HOURS_A_DAY, MILLI, iso
 from reconciler.balance.spark.replica_load import AFTER, BEFORE, KEYS, MOVED, NO_BROKER, NO_TEXT, PLACE
 from reconciler.balance.spark.soundness import Told
 from reconciler.model.evenness import Evenness
@@ -35,10 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MOST_TOPICS = 1000
-_MADE = {"bytes_in", "bytes_out", "full_at", "forecast", "no_forecast"}  # of several columns
-_NO_SAMPLES = "not enough data: no samples"
-_ONLY_LOADS = "not enough data: loads have no history"
-_UNTOLD = "not enough data: no samples tell the sizes of what it holds"
+_MADE = {"bytes_in", "bytes_out"}  # of several columns
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 Key = tuple[str, int, str, str, str]
 
 
@@ -53,7 +46,6 @@ class Found:
     hours: tuple[HourOfWeek, ...] = ()
     samples: int = 0
     """Samples that count, or time buckets of partitions where samples had to be put in order."""
-    history: History | None = None
 
     def of(self, level: Level) -> tuple[LoadRow, ...]:
         """Return the rows of that level."""
@@ -73,10 +65,8 @@ def collected(
     loads: dict[tuple[str, Key], dict[str, Row]] = {}
     for row in sorted(figures.transform(_shown).collect(), key=_order):
         loads.setdefault((row.cluster, tuple(row[name] for name in ("level", *PLACE))), {})[row.side] = row
-    reasons = _reasons(told)
     for (cluster, key), sides in loads.items():
-        reason = reasons.get(cluster, _NO_SAMPLES if told is not None else _ONLY_LOADS)
-        found[cluster].rows.append(_load_row(key, sides, traffic.get((cluster, *key[:2])), reason))
+        found[cluster].rows.append(_load_row(key, sides, traffic.get((cluster, *key[:2]))))
         found[cluster].topic_count = max(found[cluster].topic_count, *(row.topics for row in sides.values()))
     for cluster, even in _skews(skews.collect()).items():
         found[cluster].skews = even
@@ -108,18 +98,7 @@ def _order(row: Row) -> tuple[object, ...]:
     return tuple(row[name] for name in ("cluster", "level", "rank", *PLACE, "side"))
 
 
-def _reasons(told: Told | None) -> Mapping[str, str]:
-    """Return, by cluster, why what has no forecast has none."""
-    reasons = {}
-    for row in told.spans if told is not None else ():
-        # Rounded down: a little less than fourteen days is not called 14.0.
-        tenths = (row["last"] - row["first"]) * 10 // MICROS_PER_DAY
-        short = f"not enough data: samples of {tenths / 10} days, and a forecast takes {ENOUGH_DAYS}"
-        reasons[row.cluster] = _UNTOLD if has_history(row["first"], row["last"]) else short
-    return reasons
-
-
-def _load_row(key: Key, sides: Mapping[str, Row], moved: Traffic | None, reason: str) -> LoadRow:
+def _load_row(key: Key, sides: Mapping[str, Row], moved: Traffic | None) -> LoadRow:
     level, broker, rack, log_dir, topic = key
     before, after = sides.get(BEFORE), sides.get(AFTER)
     is_named = Level(level) in {Level.BROKER, Level.CLUSTER}
@@ -129,27 +108,18 @@ def _load_row(key: Key, sides: Mapping[str, Row], moved: Traffic | None, reason:
         rack=rack if rack != NO_TEXT else None,
         log_dir=log_dir if log_dir != NO_TEXT else None,
         topic=topic if topic != NO_TEXT else None,
-        before=_load(before, reason) if before is not None else None,
-        after=_load(after, reason) if after is not None else None,
+        before=_load(before) if before is not None else None,
+        after=_load(after) if after is not None else None,
         moved=(moved or Traffic()) if is_named and after is not None else None,
     )
 
 
-def _load(row: Row, reason: str) -> Load:
-    told = tuple(_size_ahead(row, days) for days in SIZES_AFTER) if row[f"size_{SIZES_AFTER[0]}"] is not None else ()
-    is_disk = row.level != Level.TOPIC.value
+def _load(row: Row) -> Load:
     return Load(
         bytes_in=_rate(row, "in"),
         bytes_out=_rate(row, "out"),
-        full_at=FullAt(row.full_earliest, row.full_latest) if told and row.free_bytes is not None else None,
-        forecast=told,
-        no_forecast=reason if is_disk and not told else None,
         **{each.name: row[each.name] for each in fields(Load) if each.name not in _MADE},
     )
-
-
-def _size_ahead(row: Row, days: int) -> SizeAhead:
-    return SizeAhead(days, *(row[f"size_{days}{which}"] for which in ("", "_low", "_high")))
 
 
 def _rate(row: Row, way: str) -> Rate:
@@ -175,7 +145,9 @@ def _cluster_skews(found: Mapping[tuple[str, str, str], Evenness]) -> "Iterable[
 
 
 def _hour(row: Row) -> HourOfWeek:
-    return HourOfWeek(hour_text(row.hour), _busiest(row.busiest_in), _busiest(row.busiest_out), row.room)
+    day, of_day = divmod(row.hour, HOURS_A_DAY)
+    begins = f"{_DAYS[day]} {of_day:02}:00"
+    return HourOfWeek(begins, _busiest(row.busiest_in), _busiest(row.busiest_out), row.room)
 
 
 def _busiest(found: Row | None) -> Busiest | None:

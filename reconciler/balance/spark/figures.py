@@ -8,15 +8,13 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
-from reconciler.balance.model.disk_forecast import SIZES_AFTER
 from reconciler.balance.spark.buckets import sent_by_leader
+from reconciler.balance.spark.forecast import DAYS_UNTIL_FULL, IS_FORECAST
 from reconciler.balance.spark.growth import significant, whole_growth
 from reconciler.balance.spark.normalise import MILLI, MOST_PER_SECOND
 from reconciler.balance.spark.replica_load import BEFORE, IN_RACK, KEYS, PARTITION, at_levels, by_carrier
 
 RATES = tuple(f"{way}_{what}" for way in ("in", "out") for what in ("average", "p95", "maximum", "peak"))
-DAYS_UNTIL_FULL = ("days_until_full", "full_earliest", "full_latest")
-SIZES_AHEAD = tuple(f"size_{days}{which}" for days in SIZES_AFTER for which in ("", "_low", "_high"))
 # Thousandths of a byte a second, and ten thousandths of a percent: more is noise of the order of rows.
 _DECIMALS, _SHARE_DECIMALS = 3, 6
 _SUMS = ("in_average", "in_peak", "in_covered", "out_average", "out_peak", "out_covered", "growth")
@@ -82,29 +80,26 @@ def _with_free_bytes(figures: DataFrame, has_plan: bool) -> DataFrame:  # noqa: 
 
 
 def with_days_until_full(figures: DataFrame, forecasts: DataFrame | None = None) -> DataFrame:
-    """Return the figures without IN_RACK and with DAYS_UNTIL_FULL and SIZES_AHEAD: what disks will hold.
+    """Return the figures without IN_RACK and with DAYS_UNTIL_FULL.
 
-    `forecasts` are as `disk_forecasts` makes them, of some clusters. Those of others go by growth alone: what is free
-    over it. Days are null where what is free or the growth is not known, and where nothing grows; 0 where nothing is
-    free. A broker, a rack and a cluster are as full as the first of their disks.
+    `forecasts` are as `forecast.disk_forecasts` makes them. A row without one has what is free over its growth: null
+    where either is unknown or nothing grows, 0 where nothing is free. A broker, a rack and a cluster are as full as the
+    first of their disks.
     """
     # `greatest` leaves out what is null, so it alone would call a disk of unknown size full.
     not_negative = F.when(F.col("free_bytes").isNotNull(), F.greatest(F.col("free_bytes"), F.lit(0)))
     growth = F.col("growth_bytes_per_day")
     days = F.when(growth > 0, F.round(not_negative / growth, 1))
-    expected, size = DAYS_UNTIL_FULL[0], F.col("size_bytes")
-    if forecasts is None:
-        unknown = dict.fromkeys(DAYS_UNTIL_FULL[1:], "double") | dict.fromkeys(SIZES_AHEAD, "long")
-        nothing = {name: F.lit(None).cast(kind) for name, kind in unknown.items()}
-        told = figures.withColumn(expected, days).withColumn(expected, _first_full(expected))
-        return told.withColumns(nothing).drop(IN_RACK)
-    told = figures.join(F.broadcast(forecasts), on=list(KEYS), how="left")
-    return (
-        told.withColumn(expected, F.when(F.col("is_foretold"), F.col(expected)).otherwise(days))
-        .withColumns({name: _first_full(name) for name in DAYS_UNTIL_FULL})
-        .withColumns({name: F.when(F.col(name) + size < 0, 0).otherwise(F.col(name) + size) for name in SIZES_AHEAD})
-        .drop(IN_RACK, "is_foretold")
-    )
+    days_by_row = figures.withColumn(DAYS_UNTIL_FULL, days)
+    if forecasts is not None:
+        found = F.broadcast(forecasts.withColumnRenamed(DAYS_UNTIL_FULL, "forecast"))
+        is_forecast = F.coalesce(IS_FORECAST, F.lit(col=False))
+        days_by_row = (
+            days_by_row.join(found, on=list(KEYS), how="left")
+            .withColumn(DAYS_UNTIL_FULL, F.when(is_forecast, F.col("forecast")).otherwise(F.col(DAYS_UNTIL_FULL)))
+            .drop("forecast", IS_FORECAST)
+        )
+    return days_by_row.withColumn(DAYS_UNTIL_FULL, _first_full(DAYS_UNTIL_FULL)).drop(IN_RACK)
 
 
 def _first_full(name: str) -> Column:

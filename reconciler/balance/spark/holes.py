@@ -19,17 +19,13 @@ workers shows. What is done is linear in the number of samples: at most nine buc
 
 from collections.abc import Sequence
 
-import pyspark
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.model.load_report import FILLED, Rule
 from reconciler.balance.spark.normalise import MILLI, MOST_PER_SECOND, P95, hour_of_week
 from reconciler.balance.spark.schemas import KEYS
-from reconciler.balance.spark.spellings import settles
-from reconciler.model.problem import ReconcilerError
 
-OLD_SPARK = "KR294"
 SERIES = (*KEYS, "rate")
 RUNG = "rung"
 # One in so many has to be there: of an hour's buckets; of all buckets for the percentile; of all buckets for any fill;
@@ -37,14 +33,6 @@ RUNG = "rung"
 _OF_HOUR, _OWN, _LEAST, _OTHERS = 2, 4, 10, 4
 _MOST = int(MOST_PER_SECOND) * MILLI
 _OF_TOPIC, _OF_CLUSTER = ("cluster", "topic", "rate"), ("cluster", "rate")
-
-
-def require_new_spark() -> None:
-    """Raise ReconcilerError where tables are not settled: so many steps would be planned again and again, for hours."""
-    if not settles():
-        which = "samples that have holes, are late, are told twice, or whose counters begin anew"
-        what = f"{which} want PySpark 4.0 or newer on Spark Connect, and this is {pyspark.__version__}"
-        raise ReconcilerError(f"{what}: install a newer one, or run without a Spark Connect server", code=OLD_SPARK)
 
 
 def series_of(rows: DataFrame, rates: Sequence[str]) -> DataFrame:

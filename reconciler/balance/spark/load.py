@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
 from reconciler.balance.model.load_report import Rule
-from reconciler.balance.spark.holes import fills_of, require_new_spark, rung_counts, with_p95
+from reconciler.balance.spark.holes import fills_of, rung_counts, with_p95
 from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MICROS_PER_DAY, MILLI, P95, counts, is_kept
 from reconciler.balance.spark.schemas import KEYS, LOADS, LOG_START, RATES
 from reconciler.balance.spark.spellings import all_of, settled
@@ -78,7 +78,6 @@ def measured(partitions: DataFrame, bucket_seconds: int, known: DataFrame | None
     whole = partitions
     with_holes = _with_holes(partitions, clusters)
     if with_holes.limit(1).count():
-        require_new_spark()
         holed = partitions.join(F.broadcast(with_holes), on="cluster", how="left_semi")
         series = settled(_series(holed))
         fills = settled(_fills(series))
@@ -161,15 +160,11 @@ def buckets_of(samples: DataFrame) -> DataFrame:
 
 def partitions_of(samples: DataFrame) -> DataFrame:
     """Return the rows of PARTITIONS of normalised samples, their rates made from growth."""
-    return samples.transform(buckets_of).transform(partitions_of_buckets)
-
-
-def partitions_of_buckets(buckets: DataFrame) -> DataFrame:
-    """Return the rows of PARTITIONS of the rows that `buckets_of` returns, in order of their partitions and buckets."""
     counted = F.col("samples") > 0
     days = F.col("size_at") / F.lit(float(MICROS_PER_DAY))
     return (
-        buckets.groupBy(*GROUP)
+        buckets_of(samples)
+        .groupBy(*GROUP)
         .agg(
             *(statistic for rate in RATES for statistic in statistics_of(rate)),
             F.max_by("size_bytes", "size_at").alias("size_bytes"),
@@ -267,11 +262,11 @@ def _loads(placed: DataFrame) -> DataFrame:
     """Return the columns of LOADS in one sorted file: a row for each partition that has a sample."""
     busiest = -F.col("busiest_bucket")
     # No place is before the first, where no list has anything.
-    placed = placed.withColumn("at", F.call_function("array_position", F.col("buckets_back"), busiest).cast("int") - 1)
+    placed = placed.withColumn("at", F.array_position(F.col("buckets_back"), busiest).cast("int") - 1)
     peaks = {f"{rate}_peak": _at(rate) for rate in RATES}
     if FILLED_BACK in placed.columns:
         # The bucket of a sample that lacks a rate stands there twice.
-        in_fills = F.call_function("array_position", F.col(FILLED_BACK), busiest)
+        in_fills = F.array_position(F.col(FILLED_BACK), busiest)
         again = F.size("buckets_back") - F.size(FILLED_BACK) + F.when(in_fills > 0, in_fills) - 1
         placed = placed.withColumn("again", again.cast("int"))
         peaks = {f"{rate}_peak": F.coalesce(_at(rate), _at(rate, "again")) for rate in RATES}
@@ -342,7 +337,6 @@ def checked(
     # Not `isEmpty`, which computes one part of the table after the other.
     if not unsound.count():
         return first.drop("is_sound"), (first,)
-    require_new_spark()
     hashed = samples.withColumn(HASH, F.xxhash64(*KEYS))
     again = hashed.join(unsound, on=HASH, how="left_semi").drop(HASH).transform(beside_others)
     kept = again.persist(StorageLevel.DISK_ONLY)

@@ -16,7 +16,6 @@ from reconciler.balance.spark.load import checked, measured, partitions_of
 from reconciler.balance.spark.normalise import MICROS, cleaned, iso, normalised
 from reconciler.balance.spark.session import spark_errors
 from reconciler.balance.spark.sources import read_samples
-from reconciler.balance.spark.spellings import in_spark
 from reconciler.balance.spark.tables import replaced
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
@@ -54,7 +53,7 @@ def run_loads(spark: SparkSession, task: SampleTask, out: str, report_text: Call
     """
     known = None
     if task.state is not None:
-        known = in_spark(spark, arrow_table({"topic": TEXT, "partition": INT}, task.state.partitions))
+        known = spark.createDataFrame(arrow_table({"topic": TEXT, "partition": INT}, task.state.partitions))
     with spark_errors(), replaced(spark, out, LOADS_REPORT) as result_at:
         partitions, kept = _partitions(spark, task, known)
         result = measured(partitions, task.bucket_seconds, known)

@@ -13,7 +13,6 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 
-from reconciler.balance.model.history import HOURS_A_WEEK
 from reconciler.balance.model.load_report import ABSENT, Rule
 from reconciler.balance.spark.schemas import KEYS, LOG_START, RATES
 
@@ -28,6 +27,7 @@ _BITS = {rule: 1 << place for place, rule in enumerate(MARKED)}
 MICROS = 1_000_000
 HOUR = 3600 * MICROS
 MICROS_PER_DAY = 86_400 * MICROS
+HOURS_A_DAY, HOURS_A_WEEK = 24, 168
 # Hours of the week count from Monday; time began on a Thursday.
 _THURSDAY = 72
 # No partition takes in a terabyte a second: a larger rate is a broken sample, infinity included.

@@ -18,7 +18,6 @@ from reconciler.balance.files.sample_files import (
     NO_FILE,
     ROWS,
     TABLES,
-    TYPED,
     Found,
     Kind,
     SampleFile,
@@ -30,7 +29,6 @@ from reconciler.balance.files.sample_files import (
 )
 from reconciler.balance.files.sample_formats import NOT_SAMPLES, Wrong, is_jmx_tool, nameless_measure
 from reconciler.balance.files.table_folders import ICEBERG, PART_OF_TABLE, part_of_table
-from reconciler.balance.spark.formats import avro
 from reconciler.balance.spark.session import as_hadoop, raised_by_spark, spark_errors
 from reconciler.balance.spark.tables import format_at, iceberg_tables, place_is_table, reachable, read_format
 from reconciler.balance.spark.uri_results import by_name, files_at
@@ -137,8 +135,7 @@ def _at_uri(look: _Look, place: SampleFile) -> list[SampleFile]:
     parquet = [name for name, kind in kinds.items() if kind is Kind.PARQUET]
     whole = SampleFile(uri, Kind.PARQUET, root=root, is_pattern=is_pattern)
     held += _parquet(spark, parquet, root, whole if len(parquet) == len(names) else None)
-    held += [_typed(spark, name, kind, root) for name, kind in kinds.items() if kind in {Kind.ORC, Kind.AVRO}]
-    texts = [name for name, kind in kinds.items() if kind is not None and kind not in TYPED]
+    texts = [name for name, kind in kinds.items() if kind not in {None, Kind.PARQUET}]
     for name, head in _heads(spark, texts).items():
         try:
             held.append(_text(spark, replace(place, root=root), name, head))
@@ -256,17 +253,6 @@ def _heads(spark: SparkSession, names: Sequence[str], *, is_whole: bool = False)
     )
     heads = {unquote(row["path"]): row["head"] for row in rows}
     return {name: heads.get(name, "") for name in names}
-
-
-def _typed(spark: SparkSession, name: str, kind: Kind, root: str) -> SampleFile:
-    """Return an ORC or Avro file by the schema that Spark finds, which does not tell ORC's times with a zone apart."""
-    raw = spark.read.orc(by_name(name)) if kind is Kind.ORC else avro(spark.read, [by_name(name)])
-    columns = _columns(raw.schema)
-    if kind is Kind.ORC:
-        columns = tuple((column, found.replace(", tz=UTC", "")) for column, found in columns)
-    file = SampleFile(name, kind, columns, root, _of_partitions(root, name))
-    check_columns(file)
-    return file
 
 
 def _text(spark: SparkSession, place: SampleFile, name: str, head: str) -> SampleFile:

@@ -199,7 +199,7 @@ WITHOUT_ZSTD = (
     "samples as .gz, or run the job on Spark 4.1 or later"
 )
 _UNSEEN = re.compile(r"Path does not exist: file:(/.+?)[.]?(?: SQLSTATE.*)?$", re.MULTILINE)
-_FILE = re.compile(r"(?:file:/*|file )(/[^\s,;]+\.(?:parquet|pq|orc|avro|csv|jsonl?|ndjson)(?:\.gz|\.zst)?)")
+_FILE = re.compile(r"(?:file:/*|file )(/[^\s,;]+\.(?:parquet|pq|csv|jsonl?|ndjson)(?:\.gz|\.zst)?)")
 _DAMAGED = ("FAILED_READ_FILE", "MALFORMED_RECORD_IN_PARSING", "CANNOT_READ_FILE_FOOTER")
 
 

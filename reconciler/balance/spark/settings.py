@@ -25,11 +25,10 @@ _SECRET = re.compile(r"secret|password|passwd|token|access[.]?key|credential|acc
 
 RESULTS = {
     "spark.sql.session.timeZone": "UTC",
-    # From 4.0 on it is Spark's default.
     "spark.sql.ansi.enabled": "true",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.caseSensitive": "false",
-    # Times in what we write: Spark 3.5 and 4.0 would write INT96.
+    # Times in what we write: Spark 4.0 would write INT96.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # A file that cannot be read is an error, never a gap.
     "spark.sql.files.ignoreCorruptFiles": "false",

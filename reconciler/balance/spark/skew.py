@@ -1,16 +1,15 @@
 """Computes how evenly brokers carry each measure: the definitions of `model.evenness`, in Spark."""
 
-from collections.abc import Sequence
-
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level, Measure, RateStatistic
 
 _DECIMALS = 6
 _NO_STATISTIC = ""
+_GROUP = ("side", "cluster", "measure", "statistic")
 _COUNTED = {"replicas": Measure.REPLICAS, "leaders": Measure.LEADERS, "size_bytes": Measure.SIZE}
-WEIGHED_BY = {
+_WEIGHED_BY = {
     Measure.REPLICAS: "replicas_weight",
     Measure.LEADERS: "leaders_weight",
     Measure.SIZE: "disk_weight",
@@ -27,7 +26,7 @@ def skew(figures: DataFrame, brokers: DataFrame) -> DataFrame:
     gini. A broker of capacity 0 is left out; a measure that is not known of every other broker has no row, nor has one
     that comes to nothing.
     """
-    return figures.transform(_measured, brokers).transform(even, ("side", "cluster", "measure", "statistic"))
+    return figures.transform(_measured, brokers).transform(_even)
 
 
 def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
@@ -35,7 +34,7 @@ def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
 
     The size of a broker is all that lies on its disks, where these weigh by their size.
     """
-    weights = [*sorted({*WEIGHED_BY.values()}), "foreign_bytes"]
+    weights = [*sorted({*_WEIGHED_BY.values()}), "foreign_bytes"]
     capacities = brokers.select("cluster", "broker", "capacity", *weights).where(F.col("capacity") > 0)
     counted = {name: F.col(name).cast("double") for name in _COUNTED}
     counted["size_bytes"] += F.col("foreign_bytes")
@@ -45,7 +44,15 @@ def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
         for statistic in RateStatistic
     ]
     each = F.array(
-        *(weighed(measure, value, F.lit(statistic).alias("statistic")) for measure, statistic, value in values)
+        *(
+            F.struct(
+                F.lit(measure.value).alias("measure"),
+                F.lit(statistic).alias("statistic"),
+                (value / F.col(_WEIGHED_BY[measure])).alias("value"),
+                F.col(_WEIGHED_BY[measure]).cast("double").alias("capacity"),
+            )
+            for measure, statistic, value in values
+        )
     )
     return (
         figures.where(F.col("level") == Level.BROKER.value)
@@ -55,29 +62,13 @@ def _measured(figures: DataFrame, brokers: DataFrame) -> DataFrame:
     )
 
 
-def weighed(measure: Measure, value: Column, *keys: Column) -> Column:
-    """Return measure, these keys, value (for each unit of the broker's capacity) and capacity, as `even` takes them."""
-    weight = F.col(WEIGHED_BY[measure])
-    return F.struct(
-        F.lit(measure.value).alias("measure"),
-        *keys,
-        (value / weight).alias("value"),
-        weight.cast("double").alias("capacity"),
-    )
-
-
-def even(measured: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Return how even the values are over the brokers of each of these keys: the keys, then the three figures.
-
-    `measured`: the keys, broker, value (for each unit of capacity; null is unknown), capacity. Keys of which a value is
-    not known, or that come to nothing, have no row.
-    """
+def _even(measured: DataFrame) -> DataFrame:
     value, capacity = F.col("value"), F.col("capacity")
-    in_order = Window.partitionBy(*keys).orderBy("value", "broker")
+    in_order = Window.partitionBy(*_GROUP).orderBy("value", "broker")
     below = in_order.rowsBetween(Window.unboundedPreceding, -1)
     group = in_order.rowsBetween(Window.unboundedPreceding, Window.unboundedFollowing)
     placed = measured.select(
-        *keys,
+        *_GROUP,
         "value",
         "capacity",
         F.coalesce(F.sum("capacity").over(below), F.lit(0.0)).alias("below"),
@@ -88,7 +79,7 @@ def even(measured: DataFrame, keys: Sequence[str]) -> DataFrame:
     whole = F.sum("capacity")
     # Over members in ascending order, the sum of all differences is that of value x (members below - members above).
     ranked = F.sum(value * capacity * (2 * F.col("below") + capacity))
-    return placed.groupBy(*keys).agg(
+    return placed.groupBy(*_GROUP).agg(
         F.round(F.max("value") / mean, _DECIMALS).alias("max_over_mean"),
         F.round(F.sqrt(F.sum(capacity * F.pow(value - F.col("mean"), 2)) / whole) / mean, _DECIMALS).alias(
             "coefficient_of_variation"

@@ -26,9 +26,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from reconciler.balance.files.sample_files import ESTIMATED, MEASURES, ROWS, TABLES, TYPED, Kind, SampleFile
+from reconciler.balance.files.sample_files import ESTIMATED, MEASURES, ROWS, TABLES, Kind, SampleFile
 from reconciler.balance.model.load_report import Rule
-from reconciler.balance.spark.formats import avro, refuse_local_times, with_decimal_points
 from reconciler.balance.spark.jmx_tool import jmx_tool_samples
 from reconciler.balance.spark.normalise import MARKS, mark, marks
 from reconciler.balance.spark.prometheus import prometheus_samples
@@ -54,7 +53,7 @@ _IN_PARQUET: dict[str, DataType] = {
     "double": DoubleType(),
 }
 _DECIMAL = re.compile(r"decimal\d+[(](\d+), (\d+)[)]")
-# PySpark 3.5 writes numbers of JSON anew: 1.7E9 for 1700000000.0, and "NaN" with its quotes for a bare NaN.
+# Programs may write a number with an exponent: 1.7E9 for 1700000000.0.
 _SECONDS = r"^(\d{9,11}([.]\d+)?|\d([.]\d+)?E([89]|10))$"
 _MILLISECONDS = r"^(\d{12,14}|\d([.]\d+)?E1[123])$"
 # Spark would take a time without its day for one of today.
@@ -128,11 +127,6 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
     paths = list(map(_path, files))
     if first.kind is Kind.PARQUET:
         raw = reader.parquet(*paths)
-    elif first.kind is Kind.ORC:
-        refuse_local_times(spark, first)
-        raw = reader.orc(paths)
-    elif first.kind is Kind.AVRO:
-        raw = avro(reader, paths)
     elif first.kind is Kind.CSV:
         # A quote within quotes is doubled, as RFC 4180 has it; Spark would want a backslash.
         raw = reader.csv(paths, header=True, sep=first.separator, escape='"', enforceSchema=bool(first.columns))
@@ -145,7 +139,9 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
         *wanted.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"), is_estimated.alias(ESTIMATED)
     )
     if first.separator == ";":
-        written = with_decimal_points(written, [name for name in wanted.names if name in {*MEASURES, LOG_START}])
+        # A comma may stand before the fraction there.
+        measures = [name for name in wanted.names if name in {*MEASURES, LOG_START}]
+        written = written.withColumns({name: F.translate(F.col(name), ",", ".") for name in measures})
     return _converted(written, wanted, target)
 
 
@@ -181,7 +177,7 @@ def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
             columns.append(StructField(ESTIMATED, BooleanType()))
     have = {column.name for column in columns}
     folders = [StructField(name, StringType()) for name in file.folders if name not in have]
-    corrupt = [] if file.kind in TYPED else [StructField(_CORRUPT, StringType())]
+    corrupt = [] if file.kind is Kind.PARQUET else [StructField(_CORRUPT, StringType())]
     return StructType([*columns, *folders, *corrupt])
 
 
@@ -225,8 +221,6 @@ def _as(field: StructField, value: str, found: DataType) -> Column:
         return _moment(f"cast({value} AS string)")
     if field.dataType == LongType():
         return F.coalesce(tried(value, "bigint"), tried(f"try_cast({value} AS double)", "bigint"))
-    if field.dataType == DoubleType() and found == StringType():
-        return tried(f"trim(BOTH '\"' FROM {value})", "double")
     return tried(value, field.dataType.simpleString())
 
 
@@ -280,7 +274,7 @@ def snapshot_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: 
     A partition's size is its leader's, the largest replica's where that is not known.
     """
     name = F.col("clusterId") if cluster is None else F.lit(cluster)
-    leader_at = F.call_function("array_position", F.col("each.replicas"), F.col("each.leader")).cast("int")
+    leader_at = F.array_position(F.col("each.replicas"), F.col("each.leader")).cast("int")
     of_leader = F.when(leader_at > 0, F.try_element_at("each.sizes", leader_at))
     return (
         spark.read.schema(_SNAPSHOT)

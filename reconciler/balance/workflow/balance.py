@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Headroom, Level, LoadRow
-from reconciler.balance.workflow.lake import LakeDays
 from reconciler.balance.workflow.loads import ADVICE, SparkJob
 from reconciler.balance.workflow.sides import ObservedCluster, observed_clusters, sides_of
 from reconciler.files.places import as_local, is_for_spark
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from reconciler.balance.files.assignment_table import Side
     from reconciler.balance.spark.balance_job import BalanceTask, Looked
     from reconciler.balance.spark.collected import Found
-    from reconciler.balance.spark.lake import DaysOfLake
     from reconciler.balance.spark.loads_job import SampleTask
 
 NO_MEASURES = "KR261"
@@ -36,18 +34,16 @@ def make_balance(
     inputs: Inputs,
     job: SparkJob,
     *,
-    loads: "str | LakeDays | None" = None,
+    loads: str | None = None,
     plans: Sequence[str] = (),
     out: str | None = None,
     headroom: Headroom | None = None,
-    has_history: bool = False,
     progress: ProgressHook | None = None,
 ) -> BalanceReport:
     """Return the balance of the cluster that is named, or with `*` of every cluster of the root that answers.
 
-    Rates are those of the job's samples or, with a folder of `loads` or the days of a lake, of these. Each of the
-    `plans` is compared with its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so
-    much; with `has_history` how loads went over the time of the samples, by samples of brokers and replicas too.
+    Rates are those of the job's samples or, with a folder of `loads`, of these. Each of the `plans` is compared with
+    its cluster. With `headroom` each hour of the week is told, and the throttle that leaves so much.
     With `out`, the tables are written there as Parquet. Files are looked at, and clusters asked, before
     Spark starts.
     Raises InvalidInput for a plan of another cluster, StalePlan for one that the cluster has moved on from.
@@ -64,32 +60,26 @@ def make_balance(
     observed, unread = observed_clusters(inputs, [read_plan(path) for path in plans], progress)
     sides = sides_of(observed)
     task, told = _task(job, loads, out, observed, sides)
-    task = replace(task, headroom=headroom, beside=tuple(map(as_local, job.samples)) if has_history else None)
+    task = replace(task, headroom=headroom)
     from reconciler.balance.spark.balance_job import looked_at, run_balance
 
     with spark_session(job.spark) as spark:
-        looked = looked_at(spark, task, has_unread_loads=isinstance(loads, str) and _is_for_spark(loads))
+        looked = looked_at(spark, task, has_unread_loads=loads is not None and _is_for_spark(loads))
         more = _told_of_places(looked, observed)
         found, defects = run_balance(spark, looked.task)
     brokers = brokers_of(sides)
     clusters = tuple(
-        _cluster(one, found[one.name], brokers[one.name], from_samples=not isinstance(loads, str))
+        _cluster(one, found[one.name], brokers[one.name], from_samples=loads is None)
         for one in sorted(observed, key=lambda one: one.name)
     )
     return BalanceReport(
-        source=_source(job, loads),
-        from_samples=not isinstance(loads, str),
+        source=loads if loads is not None else ", ".join(job.samples),
+        from_samples=loads is None,
         clusters=clusters,
         defects=defects,
         samples=sum(found[one.name].samples for one in observed),
         warnings=(*unread, *told, *more),
     )
-
-
-def _source(job: SparkJob, loads: str | LakeDays | None) -> str:
-    if isinstance(loads, LakeDays):
-        return loads.lake
-    return loads if loads is not None else ", ".join(job.samples)
 
 
 def failed_gates(report: BalanceReport, gates: Sequence[Gate], now: datetime, loads: str | None) -> tuple[Problem, ...]:
@@ -123,7 +113,7 @@ def _seen(cluster: ClusterBalance, now: datetime) -> Seen:
 
 def _task(
     job: SparkJob,
-    loads: str | LakeDays | None,
+    loads: str | None,
     out: str | None,
     observed: Sequence[ObservedCluster],
     sides: "Sequence[Side]",
@@ -154,11 +144,9 @@ def _task(
 
 
 def _measured(
-    job: SparkJob, loads: str | LakeDays | None, observed: Sequence[ObservedCluster]
-) -> "tuple[SampleTask | DaysOfLake | str, tuple[Problem, ...]]":
+    job: SparkJob, loads: str | None, observed: Sequence[ObservedCluster]
+) -> "tuple[SampleTask | str, tuple[Problem, ...]]":
     only = observed[0].name if len(observed) == 1 else None
-    if isinstance(loads, LakeDays):
-        return loads.task(job, only), ()
     if loads is not None:
         return loads, () if _is_for_spark(loads) else _check_loads(loads, observed)
     from reconciler.balance.files.sample_files import find_sample_files
@@ -243,7 +231,6 @@ def _cluster(
         skews=found.skews,
         span=found.span,
         hours=found.hours,
-        history=found.history,
         cluster_id=one.cluster.cluster_id,
         observed_at=one.cluster.observed_at,
         plan_id=one.plan.id if one.plan is not None else None,

@@ -31,7 +31,7 @@ def _refused(path: Path) -> list[str]:
         ("a.json", '{"status":"error","errorType":"bad","data":{}}', "is an error that Prometheus answered"),
         ("a.json", '{"data": {"resultType": "vector"}}', "is the answer to an instant query"),
         ("a.parquet", "PAR1", "a.parquet: is no Parquet file, or a damaged one"),
-        ("a.txt", "x", "is not a .parquet, .orc, .avro, .csv, .jsonl or .json file"),
+        ("a.txt", "x", "is not a .parquet, .csv, .jsonl or .json file"),
         ("a.csv.gz", "ts", "cannot be read"),
     ],
 )

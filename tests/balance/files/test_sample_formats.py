@@ -1,27 +1,16 @@
 """How files that other programs wrote begin: what is told of them, and which are refused, and why."""
 
 import json
-import re
-from base64 import b64decode
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyarrow import orc
 
 from reconciler.balance.files.sample_files import Kind, SampleFile, find_sample_files
 from reconciler.model.problem import InvalidInput
 
 LINES = b"ts,topic,partition,bytes_in\n2026-03-29T00:00:00Z,t,0,5\n"
 SIZE = '"kafka.log:type=Log,name=Size,topic=orders,partition=0:Value"'
-# Two records as fastavro writes them.
-AVRO = b64decode(
-    "T2JqAQQUYXZyby5jb2RlYwhudWxsFmF2cm8uc2NoZW1hiAR7InR5cGUiOiAicmVjb3JkIiwgIm5hbWUiOiAiU2FtcGxlIiwgImZp"
-    "ZWxkcyI6IFt7Im5hbWUiOiAidHMiLCAidHlwZSI6IHsidHlwZSI6ICJsb25nIiwgImxvZ2ljYWxUeXBlIjogInRpbWVzdGFtcC1t"
-    "aWxsaXMifX0sIHsibmFtZSI6ICJ0b3BpYyIsICJ0eXBlIjogWyJudWxsIiwgInN0cmluZyJdfSwgeyJuYW1lIjogInBhcnRpdGlv"
-    "biIsICJ0eXBlIjogImludCJ9LCB7Im5hbWUiOiAiYnl0ZXNfaW4iLCAidHlwZSI6IFsibnVsbCIsICJkb3VibGUiXX1dfQAwMTIz"
-    "NDU2Nzg5YWJjZGVmBEyAsJ/upmcCAnQAAgAAAAAAAAAAwNmm7qZnAgJ0AAIAAAAAAAD4PzAxMjM0NTY3ODlhYmNkZWY="
-)
 
 
 def found(path: Path, content: bytes, measure: str | None = None) -> SampleFile:
@@ -57,48 +46,12 @@ def test_compressed_text_is_looked_into(tmp_path: Path) -> None:
     line = json.dumps({"ts": 1, "topic": "t", "partition": 0}).encode()
     assert found(tmp_path / "a.jsonl.zst", compressed(line)).kind is Kind.JSON_LINES
     assert refused(tmp_path / "b.csv.zst", LINES).startswith("cannot be read: ")
-    assert "is not a .parquet" in refused(tmp_path / "a.orc.zst", b"")
+    assert "is not a .parquet" in refused(tmp_path / "a.txt.zst", b"")
 
 
 def test_semicolons_separate_where_the_header_has_no_comma(tmp_path: Path) -> None:
     assert found(tmp_path / "a.csv", b"\xef\xbb\xbfts;topic;partition;bytes_in\n").separator == ";"
     assert found(tmp_path / "b.csv", LINES).separator == ","
-
-
-def test_orc_tells_its_columns_itself(tmp_path: Path) -> None:
-    table = pa.table({"ts": pa.array([1], pa.timestamp("us", tz="UTC")), "topic": ["t"], "partition": [0]})
-    orc.write_table(table, tmp_path / "a.orc")
-    (file,) = find_sample_files([str(tmp_path)]).files
-    assert file.columns == (("ts", "timestamp[us, tz=UTC]"), ("topic", "string"), ("partition", "int64"))
-    assert refused(tmp_path / "a.orc", b"ORC").startswith("is no ORC file, or a damaged one: ")
-
-
-def _number(value: int) -> bytes:
-    """Return a number of 0 or more as Avro writes it."""
-    doubled, parts = 2 * value, b""
-    while doubled > 0x7F:
-        doubled, parts = doubled >> 7, parts + bytes([doubled & 0x7F | 0x80])
-    return parts + bytes([doubled])
-
-
-def test_avro_tells_its_fields_itself(tmp_path: Path) -> None:
-    assert found(tmp_path / "a.avro", AVRO).columns == (
-        ("ts", "timestamp[ms]"),
-        ("topic", "string"),
-        ("partition", "int32"),
-        ("bytes_in", "double"),
-    )
-    assert (
-        refused(tmp_path / "b.avro", b"PAR1") == "is no Avro file, or a damaged one: it does not begin as one (KR145)"
-    )
-    cut = "is a damaged Avro file, or holds no records: its schema cannot be read (KR145)"
-    assert refused(tmp_path / "c.avro", AVRO[:90]) == cut
-    schema = re.search(rb'{"type".*}', AVRO)
-    assert schema is not None
-    long = json.dumps(json.loads(schema[0]) | {"doc": "x" * (1 << 17)}).encode()
-    begun = b"".join((b"Obj\x01\x02", _number(11), b"avro.schema", _number(len(long)), long, b"\x00", bytes(16)))
-    assert len(found(tmp_path / "e.avro", begun).columns) == 4
-    assert "it must be a text" in refused(tmp_path / "d.avro", AVRO.replace(b'"string"', b'"double"'))
 
 
 @pytest.mark.parametrize(

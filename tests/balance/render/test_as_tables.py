@@ -5,18 +5,16 @@ from dataclasses import replace
 from reconciler.balance.model.balance_report import (
     BalanceReport,
     ClusterBalance,
-    FullAt,
     Level,
     Load,
     LoadRow,
     Measure,
     Rate,
     RateStatistic,
-    SizeAhead,
     Skew,
     Traffic,
 )
-from reconciler.balance.render import as_html, as_tables
+from reconciler.balance.render import as_tables
 from reconciler.model.evenness import Evenness
 
 GIB = 1 << 30
@@ -53,7 +51,7 @@ def test_the_broker_that_carries_most_stands_first_and_what_is_over_a_line_is_sa
     lines = [line.split()[0] for line in text.splitlines() if " a " in line]
     assert lines == ["2", "1"]
     assert "leader imbalance is above Kafka's 10% line on 2" in text
-    assert "first full: broker 2, in 12 days" in text
+    assert "first full: broker 2, in 12 days, if it grows on as it did" in text
     assert "95th percentiles of the sum in each time bucket" in text
     assert "->" not in text
 
@@ -67,37 +65,6 @@ def test_with_a_plan_each_figure_shows_before_and_after_and_what_moves_is_listed
     assert "2.000 -> 1.000" in text
     assert "moved by the plan: 2 replicas, 2.0 GiB" in text
     assert text.rstrip().splitlines()[-1].split() == ["1", "2", "2.0", "GiB", "0", "0", "B"]
-
-
-def test_a_forecast_shows_between_which_days_a_disk_is_full_and_what_it_will_hold() -> None:
-    ahead = (SizeAhead(7, 2 * GIB, GIB, 3 * GIB), SizeAhead(14, 4 * GIB, 3 * GIB, 5 * GIB))
-    told = replace(_load(GIB, 100.0, 12.4), full_at=FullAt(9.0, None), forecast=ahead)
-    short = replace(_load(GIB, 100.0), no_forecast="not enough data: samples of 3.0 days, and a forecast takes 14")
-    disks = tuple(
-        LoadRow(Level.LOG_DIR, broker=one, log_dir="/d1", before=load) for one, load in ((1, told), (2, short))
-    )
-    report = _report(_broker(1, told))
-    report = replace(report, clusters=(replace(report.clusters[0], log_dirs=disks),))
-    text = as_tables.balance(report).text()
-    assert "first full: /d1 of broker 1, in 12 days (80%: 9d to never)" in text
-    table = text[text.index("log dir") :].splitlines()
-    assert table[0].split()[-7:] == ["earliest", "latest", "in", "14", "days", "at", "most"]
-    assert table[1].split()[-7:] == ["days", "9d", "-", "4.0", "GiB", "5.0", "GiB"]
-    assert table[2].split()[-5:] == ["-", "-", "-", "-", "-"]
-    page = as_html.balance(report)
-    assert "Earliest" in page
-    only = replace(report, clusters=(replace(report.clusters[0], log_dirs=disks[1:]),))
-    assert "earliest" not in as_tables.balance(only).text()
-
-
-def test_without_a_forecast_it_is_said_why_beside_the_first_full_disk() -> None:
-    short = replace(
-        _load(GIB, 100.0, 12.4), no_forecast="not enough data: samples of 3.0 days, and a forecast takes 14"
-    )
-    text = as_tables.balance(_report(_broker(1, short))).text()
-    assert (
-        "in 12 days, if it grows on as it did (not enough data: samples of 3.0 days, and a forecast takes 14)" in text
-    )
 
 
 def test_several_clusters_are_compared_in_one_table_the_most_uneven_first() -> None:
