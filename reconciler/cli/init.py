@@ -20,8 +20,6 @@ NEXT = {
     "gitlab": "Add to .gitlab-ci.yml: include: [{local: .gitlab/reconciler/pipeline.yml}]. Make protected variables "
     "for each cluster, such as KAFKA_PASSWORD, of the scopes kafka/CLUSTER/read and kafka/CLUSTER/apply; protect the "
     "latter environment, too.",
-    "jenkins": "Write a Jenkinsfile as jenkins/reconciler.groovy says. For each cluster make credentials with the id "
-    "kafka-CLUSTER, and a user or group kafka-CLUSTER of those who may approve.",
     "kubernetes": "Make a Secret reconciler-CLUSTER for each cluster; its keys are variables, such as KAFKA_PASSWORD. "
     "After a new folder run this again; it adds a file, and a line to kustomization.yaml.",
 }

@@ -11,9 +11,9 @@ from pathlib import Path
 from reconciler.files.json_text import parse_json, readable_json
 from reconciler.files.raw import invalid, read_bytes
 
-GITHUB, GITLAB, JENKINS, KUBERNETES = "github", "gitlab", "jenkins", "kubernetes"
-HOMES = {GITLAB: ".gitlab/reconciler", JENKINS: "jenkins"}
-"""Where the pipelines of others than GitHub have a copy of what those for GitHub stand on."""
+GITHUB, GITLAB, KUBERNETES = "github", "gitlab", "kubernetes"
+GITLAB_HOME = ".gitlab/reconciler"
+"""The folder in which the pipelines for GitLab have a copy of two files of those for GitHub."""
 _SHARED = {"summary.py": "actions/plan/summary.py", "base.txt": "locks/base.txt"}
 RECORD = ".reconciler-ci.json"
 """Has the SHA-256 of each file as `init` wrote it, so that it knows which a person has edited since."""
@@ -51,8 +51,8 @@ def pipeline_texts(system: str) -> Mapping[str, str]:
     folder = _FOLDER / system
     files = sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc")
     texts = {file.relative_to(folder).as_posix(): file.read_text("utf-8") for file in files}
-    if system in HOMES:
-        texts |= {f"{HOMES[system]}/{name}": (github / one).read_text("utf-8") for name, one in _SHARED.items()}
+    if system == GITLAB:
+        texts |= {f"{GITLAB_HOME}/{name}": (github / source).read_text("utf-8") for name, source in _SHARED.items()}
     return texts
 
 

@@ -16,7 +16,7 @@ from typing import Annotated
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.pipelines import (
     GITHUB,
-    HOMES,
+    GITLAB_HOME,
     KUBERNETES,
     RECORD,
     digest_of,
@@ -124,10 +124,10 @@ def _root_from(folder: Path, root: str) -> str:
 def _texts(system: str, root: str, clusters: Sequence[str]) -> Mapping[str, str]:
     """Return the files as they are for that root; they are made for one called `desired-state`."""
     texts = {name: text.replace(DEFAULT_ROOT, root) for name, text in pipeline_texts(system).items()}
-    home = ".github/locks" if system == GITHUB else HOMES.get(system)
-    if home is not None:
-        texts[f"{home}/reconciler.txt"] = f"{DISTRIBUTION}=={version(DISTRIBUTION)}\n"
-    return _for_each(texts, clusters) if system == KUBERNETES else texts
+    if system == KUBERNETES:
+        return _for_each(texts, clusters)
+    home = ".github/locks" if system == GITHUB else GITLAB_HOME
+    return {**texts, f"{home}/reconciler.txt": f"{DISTRIBUTION}=={version(DISTRIBUTION)}\n"}
 
 
 def _for_each(texts: Mapping[str, str], clusters: Sequence[str]) -> Mapping[str, str]:

@@ -40,7 +40,7 @@ def test_what_runs_is_the_wheel_without_any_extra(installed: Installed, tmp_path
     assert re.fullmatch(r"reconciler \d+\.\d+\.\d+\S*\n", installed.run("--version", cwd=tmp_path).out)
 
 
-@pytest.mark.parametrize("system", ["github", "gitlab", "jenkins", "kubernetes"])
+@pytest.mark.parametrize("system", ["github", "gitlab", "kubernetes"])
 def test_the_wheel_writes_the_pipelines_that_a_checkout_writes(
     installed: Installed, tmp_path: Path, system: str
 ) -> None:
