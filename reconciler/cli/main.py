@@ -19,7 +19,6 @@ from reconciler.command.exits import (
     tell_of_thread,
     tell_usage_error,
 )
-from reconciler.command.habits import spelled
 from reconciler.command.options import Asked, group_options
 from reconciler.command.stopping import OUTPUTS, Closed, Terminated, guard_outputs
 from reconciler.command.terminal import choose_color
@@ -123,7 +122,7 @@ def main(arguments: Sequence[str]) -> int:
     choose_color(asked.color)
     try:
         try:
-            code = reconciler.main(args=spelled(arguments), prog_name="reconciler", standalone_mode=False, obj=asked)
+            code = reconciler.main(args=arguments, prog_name="reconciler", standalone_mode=False, obj=asked)
         finally:
             OUTPUTS.hush()
     except click.UsageError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.command.habits import answer_to_option
 from reconciler.command.terminal import tell, without_secrets
 from reconciler.model.gates import GateFailed
 from reconciler.model.problem import (
@@ -111,18 +112,17 @@ def _is_in(problem: Problem, cluster: str | None) -> bool:
     return problem.at is not None and problem.at.file.startswith(f"{cluster}/")
 
 
-def tell_usage_error(error: click.UsageError, arguments: Sequence[str] = ()) -> None:
-    """Tell what is wrong with the command line, and where its help is; where nothing was asked, the help itself.
+def tell_usage_error(error: click.UsageError, arguments: Sequence[str]) -> None:
+    """Print what is wrong with the command line, and where its help is; if it is empty, print the help itself.
 
-    By the arguments it is known what a user of another tool meant.
+    The arguments show what a user of another tool meant.
     """
-    from reconciler.command.habits import answer
-
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         tell(error.format_message())
         return
     context = error.ctx
-    lines = [f"error: {visible(answer(error, arguments) or error.format_message())} ({USAGE_CODE})"]
+    message = answer_to_option(error, arguments) or error.format_message()
+    lines = [f"error: {visible(message)} ({USAGE_CODE})"]
     if context is not None:
         lines = [context.get_usage(), *lines, f"Help: {context.command_path} --help"]
     tell("\n".join(lines), "auto")

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from inspect import cleandoc
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import click
 from click.shell_completion import CompletionItem
 
 from reconciler.command.exits import EPILOG, Exit
+from reconciler.command.habits import answer_to
 from reconciler.command.options import asked_for, complete_paths, refuse_state, verb_options
 from reconciler.command.stopping import Ended
 
@@ -88,7 +89,11 @@ class VerbGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the verb that the arguments name; for an unknown one, name the right or nearest one."""
         if args and args[0] not in self.verbs and not args[0].startswith("-") and not ctx.resilient_parsing:
-            _refuse_verb(ctx, args, self.verbs)
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], self.verbs, n=1)
+            hint = f"Did you mean {near[0]}?" if near else f"Verbs: {', '.join(self.verbs)}."
+            ctx.fail(f"There is no verb {args[0]!r}. {answer_to(args[0]) or hint}")
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -102,17 +107,3 @@ class VerbGroup(click.Group):
         del ctx
         with formatter.section("Verbs"):
             formatter.write_dl([(name, verb.summary) for name, verb in self.verbs.items()])
-
-
-def _refuse_verb(ctx: click.Context, words: Sequence[str], verbs: Mapping[str, Verb]) -> NoReturn:
-    from difflib import get_close_matches
-
-    from reconciler.command.habits import answer_to_verb
-
-    name = words[0]
-    meant = answer_to_verb(ctx.command_path.partition(" ")[2], words)
-    if meant:
-        ctx.fail(f"There is no verb {name!r}. {meant}")
-    near = get_close_matches(name, verbs, n=1)
-    hint = f" Did you mean {near[0]}?" if near else f" Verbs: {', '.join(verbs)}."
-    ctx.fail(f"There is no verb {name!r}.{hint}")
