@@ -42,4 +42,4 @@ PAIRS = (
     *_named("stale+kill", "fault+kill", "fault+stale", "shrink+kill"),
     *(f"factors {what}" for what in ("shrink+fault", "stale+shrink", "others+kill", "others+stale", "others+fault")),
 )
-"""Two things of two kinds, as far as that takes ten CPU minutes together: see decision 55."""
+"""Two things of two kinds, as far as that takes ten CPU minutes together: see decision 23."""

@@ -47,17 +47,6 @@ def noticed() -> Iterator[Noticed]:
     yield from _imports()
 
 
-def names() -> list[tuple[str, str]]:
-    """Return where each fault is planted, and what it is."""
-    return [
-        *(("executor", fault.what) for fault in executor.FAULTS),
-        *(("checkers of the simulation", fault.what) for fault in executor.CHECKER_FAULTS),
-        *(("planner", fault.what) for fault in planner.FAULTS),
-        *(("staging", row[0]) for row in test_mutants.MUTANTS),
-        *(("import", fault.what) for fault in imports.FAULTS),
-    ]
-
-
 def _executor() -> Iterator[Noticed]:
     for fault in executor.FAULTS:
         with planted(fault, executor.APPLY):
