@@ -11,7 +11,7 @@
     model      the balance report, and what was wrong with samples
 
 Where samples come from: `workflow.collect` asks Kafka itself, beside it `exporters` ask JMX exporters or a Prometheus
-what brokers carry (`model.exported`, `model.shares`), or `cruise_control` reads its reporter's topic in their place.
+what brokers carry (`model.exported`, `model.shares`).
 
 How samples become figures, in `spark`; both jobs begin alike:
 

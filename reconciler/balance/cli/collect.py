@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from reconciler.balance.workflow.collect import Collected
 
 DEFAULT_EVERY = timedelta(seconds=60)
-USUAL_TOPIC = "*"
-"""Stands for the topic that the reporter usually writes to; no topic has this name."""
 
 
 @verb(
@@ -52,19 +50,6 @@ USUAL_TOPIC = "*"
     help="Ask this JMX exporter what its broker carries; ID where no label tells which broker that is.",
 )
 @option("--metrics-client", metavar="FILE", help="Properties for both: username, password, bearer.token and more.")
-@option(
-    "--cruise-control-metrics",
-    metavar="[TOPIC]",
-    is_flag=False,
-    flag_value=USUAL_TOPIC,
-    help="Read what Cruise Control's metrics reporter has written since the last time, in place of log dirs.",
-)
-@option(
-    "--since",
-    type=DURATION,
-    metavar="TIME",
-    help="How far back the first run reads Cruise Control's metrics [default: 1h].",
-)
 def command(
     asked: Asked,
     out: str,
@@ -76,8 +61,6 @@ def command(
     prometheus_match: str | None,
     jmx_exporter: tuple[str, ...],
     metrics_client: str | None,
-    cruise_control_metrics: str | None,
-    since: timedelta | None,
 ) -> int:
     """Sample a live cluster into Parquet for loads: sizes on disk, leaders, end offsets.
 
@@ -88,10 +71,6 @@ def command(
     With --prometheus or --jmx-exporter each round has what brokers carry too (bytes, CPU, latencies, in DIR/_brokers),
     and partitions their share of their topic's bytes in and out. The file of --metrics-client may hold username,
     password, bearer.token, ssl.ca.location and header.NAME, with secrets as ${env:NAME} or ${file:/path}.
-
-    With --cruise-control-metrics a round has what brokers reported into Cruise Control's topic since the last round,
-    also that of an earlier run: sizes, shares of topics' rates, and what brokers carry. The last half minute is left
-    to the next round.
     """
     if once and (every or length):
         raise click.UsageError("--once is one round: leave --every and --for out, or leave --once out.")
@@ -101,21 +80,11 @@ def command(
         raise click.UsageError("--prometheus-match belongs to --prometheus URL.")
     if metrics_client and not (prometheus or jmx_exporter):
         raise click.UsageError("--metrics-client belongs to --prometheus URL and --jmx-exporter URL.")
-    if cruise_control_metrics and (prometheus or jmx_exporter):
-        raise click.UsageError("--cruise-control-metrics tells what exporters would: leave one of them out.")
-    if since is not None and not cruise_control_metrics:
-        raise click.UsageError("--since belongs to --cruise-control-metrics.")
     from reconciler.balance.workflow.collect import ONCE, Schedule, collect
-    from reconciler.balance.workflow.cruise_control import CruiseControl
-    from reconciler.balance.workflow.exporters import Exporters, exporters_named
+    from reconciler.balance.workflow.exporters import exporters_named
 
     schedule = ONCE if every is None and length is None else Schedule(every or DEFAULT_EVERY, length)
-    beside: Exporters | CruiseControl | None
-    if cruise_control_metrics:
-        topic = None if cruise_control_metrics == USUAL_TOPIC else cruise_control_metrics
-        beside = CruiseControl(topic) if since is None else CruiseControl(topic, since)
-    else:
-        beside = exporters_named(asked.inputs, prometheus, prometheus_match, jmx_exporter, metrics_client)
+    beside = exporters_named(asked.inputs, prometheus, prometheus_match, jmx_exporter, metrics_client)
     told = _Told(out, is_json=asked.is_json)
     try:
         collect(asked.inputs, out, schedule, told.round, beside)

@@ -19,7 +19,6 @@ from types import ModuleType
 from uuid import uuid4
 
 from reconciler.balance.files.sample_files import BROKER_COLUMNS, ESTIMATED, LOG_START, REPLICA_COLUMNS, SAMPLE_COLUMNS
-from reconciler.balance.model.cruise_control import Report
 from reconciler.balance.model.exported import BrokerSample
 from reconciler.balance.model.shares import RATES, Shares
 from reconciler.files.raw import write_atomically
@@ -69,7 +68,7 @@ def write_round(
     `rates`: what partitions got of their topics' rates.
     """
     moment = at.astimezone(UTC)
-    place = new_place(cluster, moment, moment)
+    place = new_place(cluster, moment)
     sizes = sample.sizes()
     shares = rates or {}
     partitions = [
@@ -98,40 +97,10 @@ def write_round(
     )
 
 
-def write_reports(out: Path, cluster: str, at: datetime, reports: Sequence[Report]) -> Round:
-    """Write what brokers reported of themselves, by the day that it is of; each kind one new file a day."""
-    by_day: dict[str, list[tuple[datetime, Report]]] = {}
-    for report in reports:
-        moment = datetime.fromtimestamp(report.milliseconds / 1000, UTC)
-        by_day.setdefault(f"{moment:%Y-%m-%d}", []).append((moment, report))
-    written = at.astimezone(UTC)
-    for told in by_day.values():
-        place = new_place(cluster, told[0][0], written)
-        replicas = [
-            (moment, cluster, one.broker_id, None, *one.topic_partition, one.size_bytes, None, False)
-            for moment, report in told
-            for one in report.replicas
-        ]
-        _write(out / REPLICAS_FOLDER / place, REPLICA_COLUMNS, replicas)
-        brokers = [(moment, cluster, *report.broker) for moment, report in told]
-        _write(out / BROKERS_FOLDER / place, BROKER_COLUMNS, brokers)
-        partitions = [
-            (moment, cluster, *each.topic_partition, *each.rates, each.size_bytes, None, None, each.is_estimated)
-            for moment, report in told
-            for each in report.partitions
-        ]
-        _write_partitions(out / place, partitions)
-    return Round(
-        sum(len(report.partitions) for report in reports),
-        sum(len(report.replicas) for report in reports),
-        len(reports),
-    )
-
-
-def new_place(cluster: str, day: datetime, moment: datetime) -> Path:
-    """Return a new file's place below the folder of its kind, for samples of that day (UTC), written at that moment."""
+def new_place(cluster: str, moment: datetime) -> Path:
+    """Return a new file's place below the folder of its kind, for samples of that moment (UTC)."""
     name = f"{moment:%Y%m%dT%H%M%S.%fZ}-{uuid4().hex[:8]}.parquet"
-    return Path(f"cluster={escaped(cluster)}") / f"date={day:%Y-%m-%d}" / name
+    return Path(f"cluster={escaped(cluster)}") / f"date={moment:%Y-%m-%d}" / name
 
 
 def _write_partitions(path: Path, rows: Sequence[tuple[object, ...]]) -> Path | None:

@@ -60,7 +60,6 @@ class TopicRate(NamedTuple):
     topic: str
     bytes_in: float | None = None
     bytes_out: float | None = None
-    messages_in: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

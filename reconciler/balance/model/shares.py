@@ -28,8 +28,8 @@ def split(
         if not keys or any(key not in grown for key in keys):
             continue
         total = sum(max(grown[key], 0.0) for key in keys)
-        told = {name: value for name in RATES if (value := getattr(rate, name)) is not None}
+        rates_of_topic = {"bytes_in": rate.bytes_in, "bytes_out": rate.bytes_out}
         for key in keys:
             share = max(grown[key], 0.0) / total if total else 1 / len(keys)
-            found[key] = {name: value * share for name, value in told.items()}
+            found[key] = {name: value * share for name, value in rates_of_topic.items() if value is not None}
     return found

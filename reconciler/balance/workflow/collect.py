@@ -10,7 +10,6 @@ from reconciler.admin.port import Admin, Clock
 from reconciler.balance.files.folders import refuse_uri
 from reconciler.balance.files.sample_writer import Round, require_pyarrow, write_round
 from reconciler.balance.model.exported import Carried
-from reconciler.balance.workflow.cruise_control import CruiseControl
 from reconciler.balance.workflow.exporters import Exporters
 from reconciler.model.codec import HIDDEN, REQUIRED, Key
 from reconciler.model.desired import Desired
@@ -65,7 +64,7 @@ class Collected:
 
     @property
     def brokers(self) -> Annotated[int | None, "Brokers whose load was told; null where nothing was sampled."]:
-        """Brokers whose load was told, by exporters or by Cruise Control's reporter."""
+        """Brokers whose load was told, by exporters."""
         return self.written.brokers if self.written else None
 
 
@@ -74,11 +73,11 @@ def collect(
     out: str,
     schedule: Schedule,
     tell: Callable[[Collected], None],
-    beside: Exporters | CruiseControl | None = None,
+    beside: Exporters | None = None,
 ) -> None:
     """Write a round of samples at each time of the schedule, and tell of it.
 
-    `beside`: exporters that tell what brokers carry, or Cruise Control's topic, which is read in place of log dirs.
+    `beside`: exporters that tell what brokers carry.
 
     A round in which the cluster does not answer is told and left out, except the first, which raises
     ClusterUnavailable. A round is never late for the one before: the times that one ran over are left out. A run that
@@ -110,14 +109,9 @@ def _next_round(schedule: Schedule, passed: timedelta, number: int) -> int:
     return max(number + 1, -(-passed // schedule.every))
 
 
-def _round(
-    admin: Admin, desired: Desired | None, out: Path, number: int, beside: Exporters | CruiseControl | None
-) -> Collected:
+def _round(admin: Admin, desired: Desired | None, out: Path, number: int, beside: Exporters | None) -> Collected:
     at = admin.clock.time_of_day()
     try:
-        if isinstance(beside, CruiseControl):
-            cluster = _named(desired, admin.cluster_id())
-            return Collected(cluster, number, at, *beside.collect(admin, out, cluster, at))
         sample = _sample(admin)
     except (ClusterUnavailable, MissingRight) as error:
         if number == 0:
