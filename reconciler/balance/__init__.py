@@ -10,8 +10,8 @@
     files      samples, Arrow tables and result folders on disk
     model      the balance report, and what was wrong with samples
 
-Where samples come from: `workflow.collect` asks Kafka itself, beside it `exporters` ask JMX exporters or a Prometheus
-what brokers carry (`model.exported`, `model.shares`).
+Where samples come from: `workflow.collect` asks Kafka itself, and `exporters` ask a Prometheus what brokers carry
+(`model.exported`, `model.shares`).
 
 How samples become figures, in `spark`; both jobs begin alike:
 

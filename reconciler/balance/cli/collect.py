@@ -27,7 +27,6 @@ DEFAULT_EVERY = timedelta(seconds=60)
         reconciler collect --cluster prod-eu --out samples --every 60s --for 24h
         reconciler collect --bootstrap-server kafka-1:9093 --client client.properties --out samples --every 5m
         reconciler collect --cluster prod-eu --out samples --every 60s --prometheus http://prometheus:9090
-        reconciler collect --cluster prod-eu --out samples --every 60s --jmx-exporter 1=http://kafka-1:7071/metrics
     """,
 )
 @option("--out", metavar="DIR", required=True, help="Folder of the samples; kept and added to.")
@@ -43,13 +42,7 @@ DEFAULT_EVERY = timedelta(seconds=60)
 )
 @option("--prometheus", metavar="URL", help="Ask this Prometheus what brokers carry, beside each round.")
 @option("--prometheus-match", metavar="MATCHERS", help="Labels that pick the cluster there: 'cluster=\"prod-eu\"'.")
-@option(
-    "--jmx-exporter",
-    metavar="[ID=]URL",
-    multiple=True,
-    help="Ask this JMX exporter what its broker carries; ID where no label tells which broker that is.",
-)
-@option("--metrics-client", metavar="FILE", help="Properties for both: username, password, bearer.token and more.")
+@option("--metrics-client", metavar="FILE", help="Properties for it: username, password, bearer.token and more.")
 def command(
     asked: Asked,
     out: str,
@@ -59,7 +52,6 @@ def command(
     once: bool,
     prometheus: str | None,
     prometheus_match: str | None,
-    jmx_exporter: tuple[str, ...],
     metrics_client: str | None,
 ) -> int:
     """Sample a live cluster into Parquet for loads: sizes on disk, leaders, end offsets.
@@ -68,7 +60,7 @@ def command(
     taken, so stopping it at any time loses nothing; running it again, or twice at once, adds to the same folder.
     With -o json stdout has one object a line, for each round.
 
-    With --prometheus or --jmx-exporter each round has what brokers carry too (bytes, CPU, latencies, in DIR/_brokers),
+    With --prometheus each round has what brokers carry too (bytes, CPU, latencies, in DIR/_brokers),
     and partitions their share of their topic's bytes in and out. The file of --metrics-client may hold username,
     password, bearer.token, ssl.ca.location and header.NAME, with secrets as ${env:NAME} or ${file:/path}.
     """
@@ -78,16 +70,16 @@ def command(
         raise click.UsageError("--every 0s would never end: name the time from one round to the next, such as 60s.")
     if prometheus_match and not prometheus:
         raise click.UsageError("--prometheus-match belongs to --prometheus URL.")
-    if metrics_client and not (prometheus or jmx_exporter):
-        raise click.UsageError("--metrics-client belongs to --prometheus URL and --jmx-exporter URL.")
+    if metrics_client and not prometheus:
+        raise click.UsageError("--metrics-client belongs to --prometheus URL.")
     from reconciler.balance.workflow.collect import ONCE, Schedule, collect
     from reconciler.balance.workflow.exporters import exporters_named
 
     schedule = ONCE if every is None and length is None else Schedule(every or DEFAULT_EVERY, length)
-    beside = exporters_named(asked.inputs, prometheus, prometheus_match, jmx_exporter, metrics_client)
+    exporters = exporters_named(asked.inputs, prometheus, prometheus_match, metrics_client)
     told = _Told(out, is_json=asked.is_json)
     try:
-        collect(asked.inputs, out, schedule, told.round, beside)
+        collect(asked.inputs, out, schedule, told.round, exporters)
     finally:
         told.end()
     return Exit.DONE

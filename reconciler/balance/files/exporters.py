@@ -1,10 +1,9 @@
-"""Asks exporters over HTTP for the figures of brokers: JMX exporters themselves, or a Prometheus that scrapes them.
+"""Asks a Prometheus over HTTP for the figures of brokers.
 
 Standard library alone. Every answer is bounded in time and size, and no error holds a secret.
 """
 
 import json
-import re
 import ssl
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -27,13 +26,6 @@ _METRICS = (
     "kafka_server_[Bb]roker[Tt]opic[Mm]etrics.*|kafka_network_[Rr]equest[Mm]etrics.*|kafka_log_[Ll]og[Ff]lush[Ss]tats.*"
     "|(java_lang_|jvm_)?([Oo]perating[Ss]ystem_|os_)?(process_cpu_load|[Pp]rocess[Cc]pu[Ll]oad)"
 )
-_LINE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})?\s+(\S+)(?:\s+-?\d+)?")
-_LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
-_ESCAPED = re.compile(r"\\(.)")
-_WANTED = re.compile(
-    r"(kafka_server_brokertopicmetrics|kafka_network_requestmetrics|kafka_log_logflushstats|.*process_?cpu_?load)",
-    re.IGNORECASE,
-)
 _KEYS = ("username", "password", "bearer.token", "ssl.ca.location")
 _HEADER = "header."
 
@@ -44,26 +36,10 @@ class NotTold(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HttpClient:
-    """How exporters are asked: headers, and whom TLS trusts. Its text tells no secret."""
+    """How Prometheus is asked: headers, and whom TLS trusts. Its text tells no secret."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     trust: ssl.SSLContext | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A broker's own exporter; without a `broker` the labels of what it tells name it."""
-
-    url: str
-    broker: int | None = None
-
-
-def endpoint(text: str) -> Endpoint:
-    """Return the endpoint that `[ID=]URL` names; raises InvalidInput."""
-    number, equals, url = text.partition("=")
-    if equals and number.isdecimal():
-        return Endpoint(checked_url(url), int(number))
-    return Endpoint(checked_url(text))
 
 
 def checked_url(url: str) -> str:
@@ -81,11 +57,6 @@ def checked_url(url: str) -> str:
     if not is_right:
         raise InvalidInput([Problem(WRONG_URL, f"{url!r} is no URL of http:// or https:// with a host")])
     return url
-
-
-def host_of(url: str) -> str:
-    """Return the host that the URL names."""
-    return urlsplit(url).hostname or ""
 
 
 def http_client(file: str | None, environ: Mapping[str, str]) -> HttpClient:
@@ -113,18 +84,6 @@ def http_client(file: str | None, environ: Mapping[str, str]) -> HttpClient:
             message = f"{file}: ssl.ca.location names no file of certificates that can be read"
             raise InvalidInput([Problem(WRONG_CLIENT, message)]) from None
     return HttpClient(headers, trust)
-
-
-def exposed(client: HttpClient, url: str) -> Iterator[Exported]:
-    """Yield the figures of brokers that an exporter exposes at its URL; raises NotTold."""
-    for line in _asked(client, url).decode("utf-8", "replace").splitlines():
-        if line.startswith("#") or not _WANTED.match(line):
-            continue
-        found = _LINE.fullmatch(line.strip())
-        if found is None:
-            raise NotTold(f"answers with a line that is no metric: {line[:60]!r}")
-        labels = {key: _ESCAPED.sub(_unescaped, value) for key, value in _LABEL.findall(found[2] or "")}
-        yield Exported(found[1], labels, _number(found[3]))
 
 
 def queried(client: HttpClient, url: str, match: str, at: float) -> Iterator[Exported]:
@@ -200,7 +159,3 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return float("nan")
-
-
-def _unescaped(found: re.Match[str]) -> str:
-    return "\n" if found[1] == "n" else found[1]

@@ -134,13 +134,10 @@ class Counters:
         return grown / (at - before[0])
 
 
-def carried(
-    figures: Iterable[Exported], brokers: Brokers, counters: Counters, at: float, broker: int | None = None
-) -> Carried:
-    """Return what brokers carry by these figures, told `at` a time in seconds.
+def carried(figures: Iterable[Exported], brokers: Brokers, counters: Counters, at: float) -> Carried:
+    """Return the load of the brokers by these figures of one time (`at`, in seconds).
 
-    `broker`: whose figures they are; None: their labels tell. Where one figure of a broker has two values, as where two
-    clusters share one Prometheus, none of that broker's figures count.
+    If one figure of a broker has two values, as in a Prometheus of two clusters, none of that broker's figures count.
     """
     best: dict[_Key, tuple[int, float | None]] = {}
     twice: set[int] = set()
@@ -150,7 +147,7 @@ def carried(
         meaning = _meaning(figure)
         if meaning is None or not 0 <= figure.value < inf:
             continue
-        whose = broker if broker is not None else brokers.named_by(figure.labels)
+        whose = brokers.named_by(figure.labels)
         if whose is None:
             strangers.add(next((figure.labels[name] for name in BROKER_LABELS if name in figure.labels), "no broker"))
             continue

@@ -64,7 +64,7 @@ class Collected:
 
     @property
     def brokers(self) -> Annotated[int | None, "Brokers whose load was told; null where nothing was sampled."]:
-        """Brokers whose load was told, by exporters."""
+        """Brokers whose load was told, by Prometheus."""
         return self.written.brokers if self.written else None
 
 
@@ -73,11 +73,11 @@ def collect(
     out: str,
     schedule: Schedule,
     tell: Callable[[Collected], None],
-    beside: Exporters | None = None,
+    exporters: Exporters | None = None,
 ) -> None:
     """Write a round of samples at each time of the schedule, and tell of it.
 
-    `beside`: exporters that tell what brokers carry.
+    `exporters`: the Prometheus that knows what brokers carry.
 
     A round in which the cluster does not answer is told and left out, except the first, which raises
     ClusterUnavailable. A round is never late for the one before: the times that one ran over are left out. A run that
@@ -91,7 +91,7 @@ def collect(
         start = admin.clock.now()
         number = 0
         while True:
-            tell(_round(admin, desired, Path(out), number, beside))
+            tell(_round(admin, desired, Path(out), number, exporters))
             number = _next_round(schedule, admin.clock.now() - start, number)
             limit = schedule.rounds()
             if limit is not None and number >= limit:
@@ -109,7 +109,7 @@ def _next_round(schedule: Schedule, passed: timedelta, number: int) -> int:
     return max(number + 1, -(-passed // schedule.every))
 
 
-def _round(admin: Admin, desired: Desired | None, out: Path, number: int, beside: Exporters | None) -> Collected:
+def _round(admin: Admin, desired: Desired | None, out: Path, number: int, exporters: Exporters | None) -> Collected:
     at = admin.clock.time_of_day()
     try:
         sample = _sample(admin)
@@ -118,8 +118,8 @@ def _round(admin: Admin, desired: Desired | None, out: Path, number: int, beside
             raise
         return Collected(desired.cluster.name if desired else "", number, at, failed=str(error))
     cluster = _named(desired, sample.cluster_id)
-    told = Carried() if beside is None else _carried(admin, beside)
-    rates = {} if beside is None else beside.shares(sample, told)
+    told = Carried() if exporters is None else _carried(admin, exporters)
+    rates = {} if exporters is None else exporters.shares(sample, told)
     written = write_round(out, cluster, at, sample, rates=rates, brokers=told.brokers)
     return Collected(cluster, number, at, written, (*sample.untold, *told.untold))
 

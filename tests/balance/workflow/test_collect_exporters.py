@@ -1,4 +1,4 @@
-"""What exporters tell of brokers beside each round: by whom, since when, split how; and what does not answer."""
+"""What Prometheus tells of brokers in each round: by whom, since when, split how; and what does not answer."""
 
 import json
 import threading
@@ -17,11 +17,11 @@ from pyarrow import parquet
 
 from reconciler.admin.port import Admin
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.balance.files.exporters import checked_url, endpoint, http_client
+from reconciler.balance.files.exporters import checked_url, http_client
 from reconciler.balance.files.sample_files import BROKER_COLUMNS
 from reconciler.balance.workflow import collect as verb
 from reconciler.balance.workflow.collect import Collected, Schedule, collect
-from reconciler.balance.workflow.exporters import Exporters, exporters_named
+from reconciler.balance.workflow.exporters import exporters_named
 from reconciler.model.problem import InvalidInput
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.inputs import Inputs
@@ -90,41 +90,43 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda row: (row["ts"], row.get("broker"), row.get("partition")))
 
 
-def exposition(broker: int, round_: int) -> str:
-    """Return what the JMX exporter tells by its own example rules, kafka-2_0_0.yml."""
-    return f"""\
-# HELP kafka_server_brokertopicmetrics_bytesin_total Attribute exposed for management
-# TYPE kafka_server_brokertopicmetrics_bytesin_total counter
-kafka_server_brokertopicmetrics_bytesin_total {6000.0 * broker * round_}
-kafka_server_brokertopicmetrics_bytesin_total{{topic="orders",}} {6000.0 * broker * round_}
-kafka_server_brokertopicmetrics_bytesout_total{{topic="orders",}} {12000.0 * broker * round_}
-kafka_server_brokertopicmetrics_bytesout_total {12000.0 * broker * round_}
-kafka_server_brokertopicmetrics_replicationbytesin_total {600.0 * round_}
-kafka_network_requestmetrics_totaltimems{{request="Produce",quantile="0.50",}} 1.0
-kafka_network_requestmetrics_totaltimems{{request="Produce",quantile="0.99",}} 5.5
-kafka_network_requestmetrics_totaltimems{{request="Produce",quantile="0.999",}} 7.5
-kafka_network_requestmetrics_totaltimems{{request="FetchConsumer",quantile="0.99",}} 500.25
-kafka_network_requestmetrics_totaltimems{{request="FetchFollower",quantile="0.999",}} NaN
-kafka_network_requestmetrics_localtimems{{request="Produce",quantile="0.999",}} 3.0
-kafka_log_logflushstats_logflushrateandtimems{{quantile="0.999",}} 11.0
-java_lang_operatingsystem_processcpuload 0.25
-jvm_threads_current 80.0
-"""
+def vector(*found: tuple[str, dict[str, str], float]) -> tuple[int, str]:
+    result = [{"metric": labels | {"__name__": name}, "value": [1, str(value)]} for name, labels, value in found]
+    return 200, json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}})
 
 
-def test_jmx_exporters_tell_what_brokers_carry_and_partitions_get_their_shares(
+def carried_until(at: float) -> tuple[int, str]:
+    """Return what a JMX exporter's own example rules, kafka-2_0_0.yml, make of two brokers at that time."""
+    traffic, requests = "kafka_server_brokertopicmetrics", "kafka_network_requestmetrics_totaltimems"
+    found = []
+    for broker in (1, 2):
+        of = {"broker": str(broker)}
+        found += [
+            (f"{traffic}_bytesin_total", of, 100.0 * broker * at),
+            (f"{traffic}_bytesin_total", of | {"topic": "orders"}, 100.0 * broker * at),
+            (f"{traffic}_bytesout_total", of | {"topic": "orders"}, 200.0 * broker * at),
+            (f"{traffic}_bytesout_total", of, 200.0 * broker * at),
+            (f"{traffic}_replicationbytesin_total", of, 10.0 * at),
+            (requests, of | {"request": "Produce", "quantile": "0.50"}, 1.0),
+            (requests, of | {"request": "Produce", "quantile": "0.99"}, 5.5),
+            (requests, of | {"request": "Produce", "quantile": "0.999"}, 7.5),
+            (requests, of | {"request": "FetchConsumer", "quantile": "0.99"}, 500.25),
+            (requests, of | {"request": "FetchFollower", "quantile": "0.999"}, float("nan")),
+            ("kafka_network_requestmetrics_localtimems", of | {"request": "Produce", "quantile": "0.999"}, 3.0),
+            ("kafka_log_logflushstats_logflushrateandtimems", of | {"quantile": "0.999"}, 11.0),
+            ("java_lang_operatingsystem_processcpuload", of, 0.25),
+        ]
+    return vector(*found)
+
+
+def test_prometheus_tells_what_brokers_carry_and_partitions_get_their_shares(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rounds = {1: 0, 2: 0}
+    def answered(query: dict[str, list[str]]) -> tuple[int, str]:
+        # A minute before the first round, the first round, the second, and the third, which gets no answer.
+        return (503, "") if len(served.asked) == 4 else carried_until(float(query["time"][0]))
 
-    def text(broker: int) -> Callable[[dict[str, list[str]]], tuple[int, str]]:
-        def told(_query: dict[str, list[str]]) -> tuple[int, str]:
-            rounds[broker] += 1
-            return (503, "") if broker == 2 and rounds[broker] == 3 else (200, exposition(broker, rounds[broker]))
-
-        return told
-
-    served.texts |= {"/1": text(1), "/2": text(2)}
+    served.texts["/api/v1/query"] = answered
     admin = SimulatedAdmin(small_cluster(*LINES))
     told: list[Collected] = []
 
@@ -137,18 +139,17 @@ def test_jmx_exporters_tell_what_brokers_carry_and_partitions_get_their_shares(
     for partition in ORDERS:
         admin.produce(partition, size=10, records=1)
     inputs = reach(monkeypatch, admin)
-    exporters = exporters_named(inputs, None, None, (f"1={served.url}/1", f"2={served.url}/2"), None)
+    exporters = exporters_named(inputs, served.url, None, None)
     collect(inputs, str(tmp_path), Schedule(MINUTE, 3 * MINUTE), tell, exporters)
     brokers = rows(tmp_path / "_brokers")
     assert set(brokers[0]) == {*BROKER_COLUMNS}
     figures = [tuple(row[name] for name in list(BROKER_COLUMNS)[2:]) for row in brokers]
     gauges = (0.25, 7.5, 500.25, None, 11.0)
-    first = [(1, None, None, None, *gauges), (2, None, None, None, *gauges)]
-    second = [(1, 100.0, 200.0, 10.0, *gauges), (2, 200.0, 400.0, 10.0, *gauges)]
-    assert figures == [*first, *second, second[0], second[0], second[1]]
-    assert [each.brokers for each in told] == [2, 2, 1, 2]
+    round_ = [(1, 100.0, 200.0, 10.0, *gauges), (2, 200.0, 400.0, 10.0, *gauges)]
+    assert figures == round_ * 3
+    assert [each.brokers for each in told] == [2, 2, 0, 2]
     assert [each.untold for each in told][2] == (
-        f"the exporter {served.url}/2 answers with HTTP status 503: what its broker carries is unknown",
+        f"Prometheus at {served.url} answers with HTTP status 503: what brokers carry is unknown",
     )
     shares = {
         (row["ts"], row["partition"]): (row["bytes_in"], row["bytes_out"], row.get("estimated"))
@@ -158,12 +159,8 @@ def test_jmx_exporters_tell_what_brokers_carry_and_partitions_get_their_shares(
     assert [shares[moments[0], number][:2] for number in range(3)] == [(None, None)] * 3
     # Broker 1 leads two partitions, which took 100 and 300 records; broker 2 the third alone.
     assert [shares[moments[1], number] for number in range(3)] == [(25, 50, True), (75, 150, True), (200, 400, True)]
-    assert shares[moments[2], 2][:2] == (None, None)
-
-
-def vector(*found: tuple[str, dict[str, str], float]) -> tuple[int, str]:
-    result = [{"metric": labels | {"__name__": name}, "value": [1, str(value)]} for name, labels, value in found]
-    return 200, json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}})
+    assert [shares[moments[2], number][:2] for number in range(3)] == [(None, None)] * 3
+    assert shares[moments[3], 2] == (200, 400, True)
 
 
 def test_prometheus_is_asked_for_one_cluster_and_a_first_round_has_rates(
@@ -186,7 +183,7 @@ def test_prometheus_is_asked_for_one_cluster_and_a_first_round_has_rates(
     served.texts["/prom/api/v1/query"] = answered
     admin = with_hosts(SimulatedAdmin(small_cluster(*LINES)))
     inputs = reach(monkeypatch, admin)
-    exporters = exporters_named(inputs, f"{served.url}/prom/", 'env="prod"', (), str(tmp_path / "client"))
+    exporters = exporters_named(inputs, f"{served.url}/prom/", 'env="prod"', str(tmp_path / "client"))
     told: list[Collected] = []
     collect(inputs, str(tmp_path / "out"), verb.ONCE, told.append, exporters)
     found = rows(tmp_path / "out/_brokers")
@@ -219,11 +216,10 @@ def test_a_prometheus_that_does_not_answer_costs_no_round(
     served.texts["/api/v1/query"] = lambda _: answer
     inputs = reach(monkeypatch, SimulatedAdmin(small_cluster(*LINES)))
     told: list[Collected] = []
-    exporters = exporters_named(inputs, served.url, None, ("http://127.0.0.1:1/metrics",), None)
+    exporters = exporters_named(inputs, served.url, None, None)
     collect(inputs, str(tmp_path), verb.ONCE, told.append, exporters)
-    refused, other = told[0].untold
-    assert refused.startswith("the exporter http://127.0.0.1:1/metrics does not answer: connection refused")
-    assert words in other
+    (reason,) = told[0].untold
+    assert words in reason
     assert told[0].partitions == 3
     assert not (tmp_path / "_brokers").exists()
 
@@ -261,9 +257,13 @@ def test_what_a_metrics_client_may_hold(tmp_path: Path) -> None:
         http_client(str(file), {})
 
 
-def test_an_endpoint_may_say_whose_it_is() -> None:
-    assert (endpoint("3=http://k:7071/metrics").broker, endpoint("http://k:7071/?a=b").broker) == (3, None)
-    assert Exporters(http_client(None, {})).match == ""
+def test_a_prometheus_that_is_not_there_costs_no_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = reach(monkeypatch, SimulatedAdmin(small_cluster(*LINES)))
+    told: list[Collected] = []
+    collect(inputs, str(tmp_path), verb.ONCE, told.append, exporters_named(inputs, "http://127.0.0.1:1", None, None))
+    (reason,) = told[0].untold
+    assert reason.startswith("Prometheus at http://127.0.0.1:1 does not answer: connection refused")
+    assert told[0].partitions == 3
 
 
 def test_a_prometheus_that_answers_late_is_asked_for_a_minute_ago_then(
@@ -276,6 +276,6 @@ def test_a_prometheus_that_answers_late_is_asked_for_a_minute_ago_then(
 
     served.texts["/api/v1/query"] = answered
     inputs = reach(monkeypatch, SimulatedAdmin(small_cluster(*LINES)))
-    exporters = exporters_named(inputs, served.url, None, (), None)
+    exporters = exporters_named(inputs, served.url, None, None)
     collect(inputs, str(tmp_path), Schedule(MINUTE, MINUTE), lambda _: None, exporters)
     assert [row["bytes_in"] for row in rows(tmp_path / "_brokers")] == [pytest.approx(5)]
