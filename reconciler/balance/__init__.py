@@ -10,13 +10,13 @@
     files      samples, Arrow tables and result folders on disk
     model      the balance report, and what was wrong with samples
 
-Where samples come from: `workflow.collect` asks Kafka itself, and `exporters` ask a Prometheus what brokers carry
-(`model.exported`, `model.shares`).
+Where samples come from: `workflow.collect` asks Kafka itself, and `exporters` ask a Prometheus for the rates of topics
+(`model.exported`), which are split over partitions (`model.shares`).
 
 How samples become figures, in `spark`; both jobs begin alike:
 
     sources, formats      files of every kind -> one table of samples
-    prometheus, jmx_tool  figures of exporters, recorded rules and JMX, by their names (metric_names)
+    prometheus            figures of exporters and recorded rules, by their names (metric_names)
     normalise             every rule marks what it finds; what is left out is counted, never dropped unseen
     growth                rates that were not measured, from the growth of offsets and sizes
 
@@ -35,8 +35,7 @@ How samples become figures, in `spark`; both jobs begin alike:
     replica_load          which replica stands where: counts, sizes, what a plan moves; the levels of each carrier
     figures, skew         all figures of all levels; how evenly the brokers carry them
     collected             the tables as the report's values
-    history_job           what the time of samples tells: `history` (week, series, skew by period), `history_changes`,
-                          `history_slow` (slow brokers), with what stands beside samples (`history_samples`);
+    history_job           what the time of samples tells: `history` (week, series, skew by period), `history_changes`;
                           `history_collected`: as the report's values
 
 The house below never imports this wing. Spark is loaded when a job needs it, never by `plan` without policies.

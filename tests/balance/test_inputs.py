@@ -1,4 +1,4 @@
-"""Samples as other programs leave them: kafka-exporter, KMinion, recorded rules, JmxTool, semicolons, zst.
+"""Samples as other programs leave them: kafka-exporter, KMinion, recorded rules, semicolons, zst.
 
 No file here is written by Spark, and what should come out is worked out in plain Python.
 """
@@ -212,45 +212,3 @@ def test_exporters_recorded_rules_and_nameless_rates_are_told_apart(spark: "Spar
         assert {minute: row["bytes_in"] for minute, row in samples["recorded", number].items()} == values
     assert rules[Rule.UNUSED_SERIES] == 6
     assert rules[Rule.ESTIMATED] == 3 * 5
-
-
-def test_what_jmx_tool_prints_of_brokers_becomes_samples(spark: "SparkSession", tmp_path: Path) -> None:
-    random = Random(7)
-    counters = {broker: grown(random, 8, 10**7) for broker in (1, 2)}
-    offsets = {number: grown(random, 8, 900) for number in (0, 1)}
-    folder = tmp_path / "cluster=c"
-    folder.mkdir()
-    for broker, after in ((1, 1200), (2, 21_000)):
-        names = [
-            *(f"kafka.log:type=Log,name=LogEndOffset,topic=t.a-b,partition={number}:Value" for number in offsets),
-            *(f"kafka.log:type=Log,name=Size,topic=t.a-b,partition={number}:Value" for number in offsets),
-            "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=t.a-b:Count",
-            "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=t.a-b:OneMinuteRate",
-            "kafka.server:type=BrokerTopicMetrics,name=BytesInPerSec,topic=t.a-b:RateUnit",
-        ]
-        lines = [",".join(f'"{name}"' for name in ("time", *names))]
-        for minute in range(8):
-            # The second broker follows the first, a little behind.
-            ends = [int(values[minute]) - (broker - 1) * min(minute, 1) for values in offsets.values()]
-            figures = [*ends, *(each * 100 for each in ends), int(counters[broker][minute]), 12.5, "SECONDS"]
-            moment = (START + minute * MINUTE) * 1000 + after + random.randrange(5)
-            lines.append(",".join(map(str, (moment, *figures))))
-        (folder / f"broker-{broker}.csv").write_text("\n".join([*lines, "1774742", ""]))
-    samples, rules, rows = sample_rows(spark, tmp_path)
-    assert set(samples) == {("t.a-b", 0), ("t.a-b", 1)}
-    rates = {number: a_second(values) for number, values in offsets.items()}
-    for number, values in offsets.items():
-        found = samples["t.a-b", number]
-        assert {minute: row["end_offset"] for minute, row in found.items()} == values
-        assert {minute: row["size_bytes"] for minute, row in found.items()} == {
-            minute: value * 100 for minute, value in values.items()
-        }
-        for minute in range(1, 8):
-            share = rates[number][minute] / sum(each[minute] for each in rates.values())
-            bytes_in = sum(a_second(each)[minute] for each in counters.values())
-            # Lines come some milliseconds early or late, as those of JmxTool do.
-            assert found[minute]["bytes_in"] == pytest.approx(bytes_in * share, rel=2e-4)
-    # A line cut short in each file, and a text among the columns of each; the counter is there, so no gauge counts.
-    assert rules[Rule.UNREADABLE] == 2
-    assert rules[Rule.UNUSED_SERIES] == 2
-    assert {row["cluster"] for row in rows} == {"c"}

@@ -109,7 +109,7 @@ def test_snapshots_become_rates_by_growth_and_strangers_to_the_state_are_left_ou
         (tmp_path / "in").mkdir(exist_ok=True)
         (tmp_path / "in" / f"{minute}.json").write_text(json.dumps(document | {"topics": topics}, indent=1))
     known = [TopicPartition("t", 0), TopicPartition("u", 0)]
-    report, rows = _run(spark, tmp_path / "out", tmp_path / "in", state=State((1, 2), known))
+    report, rows = _run(spark, tmp_path / "out", tmp_path / "in", state=State(known))
     row = rows["t", 0]
     assert set(rows) == {("t", 0)}
     assert row["cluster"] == "id"
@@ -176,30 +176,15 @@ def test_a_topics_rate_is_split_over_its_partitions_by_growth_of_offsets(spark: 
     }  # fmt: skip
 
 
-def test_replica_samples_alone_tell_sizes_and_brokers_that_are_not_known_are_counted(
+def test_columns_of_replicas_are_not_used_and_the_largest_row_of_a_partition_counts(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    moments = [datetime.fromtimestamp(START + 60 * minute, UTC) for minute in (0, 0, 0, 0, 1)]
-    table = pa.table(
-        {
-            "ts": pa.array(moments, pa.timestamp("us", tz="UTC")),
-            "broker": pa.array([1, 2, 3, 9, 1], pa.int32()),
-            "log_dir": ["/d"] * 5,
-            "topic": ["t"] * 5,
-            "partition": pa.array([0] * 5, pa.int32()),
-            "size_bytes": pa.array([100, 90, 500, 1000, 160], pa.int64()),
-            "offset_lag": pa.array([0] * 5, pa.int64()),
-            "is_future": [False, False, True, False, False],
-        }
-    )
     folder = tmp_path / "in" / "cluster=c%2Fd" / "date=2026-03-29"
     folder.mkdir(parents=True)
-    parquet.write_table(table, folder / "r.parquet")
-    report, rows = _run(spark, tmp_path / "out", tmp_path / "in", state=State((1, 2, 3), [TopicPartition("t", 0)]))
+    lines = [f"{_at(0)},1,/d,t,0,100", f"{_at(0)},2,/d,t,0,90", f"{_at(1)},2,/d,t,0,150", f"{_at(1)},1,/d,t,0,160"]
+    (folder / "r.csv").write_text("\n".join(["ts,broker,log_dir,topic,partition,size_bytes", *lines, ""]))
+    report, rows = _run(spark, tmp_path / "out", tmp_path / "in")
     assert rows["t", 0]["cluster"] == "c/d"
     assert rows["t", 0]["size_bytes"] == 160
     assert rows["t", 0]["bytes_in_avg"] == 1.0
-    assert _defects(report) == {"unknownBroker": 1, "estimated": 1}
+    assert _defects(report) == {"duplicate": 2, "estimated": 1}

@@ -70,12 +70,6 @@ class Watcher:
         rows = self._rows(self.folder / f"round-{self.rounds}")
         return {(row["topic"], row["partition"]): row["log_start_offset"] for row in rows}
 
-    def replicas(self) -> set[tuple[str, int, int]]:
-        """Return the replicas that the last round shows on disk."""
-        folder = self.folder / f"round-{self.rounds}" / "_replicas"
-        rows = self._rows(folder) if folder.exists() else []
-        return {(row["topic"], row["partition"], row["broker"]) for row in rows}
-
     def _rows(self, folder: Path) -> list[dict[str, Any]]:
         from pyarrow import dataset
 
@@ -107,7 +101,6 @@ def test_what_may_not_be_seen_and_what_a_dead_broker_holds_is_unknown_and_told(
     kafka.wait_for(lambda: watcher_sees(watcher), "the right to be known")
     assert watcher.partitions() == {("open", 0): (None, RECORDS), ("open", 1): (None, 0)}
     assert watcher.starts() == {("open", 0): 0, ("open", 1): 0}
-    assert watcher.replicas() == set()
 
     watcher.grant(ResourceType.BROKER, "kafka-cluster")
     told = watcher.collect_until("needs the right Describe on topic shut").err
@@ -117,12 +110,10 @@ def test_what_may_not_be_seen_and_what_a_dead_broker_holds_is_unknown_and_told(
     for size in (open_size, shut_size):
         assert size is not None
         assert RECORDS * BYTES < size < 1.1 * RECORDS * BYTES
-    assert watcher.replicas() >= {("open", 0, 1), ("open", 0, 2), ("open", 1, 2), ("shut", 0, 3), ("shut", 0, 1)}
 
     kafka.kill(3)
     kafka.wait_until_gone(3)
     watcher.collect_until("broker 3 is not alive: what its log dirs hold is unknown")
-    assert not [replica for replica in watcher.replicas() if replica[2] == 3]
     assert watcher.partitions()["open", 1] == (0, 0)
 
 

@@ -40,7 +40,7 @@ DEFAULT_EVERY = timedelta(seconds=60)
     envvar="RECONCILER_COLLECT_FOR",
     help="How long [default: no end].",
 )
-@option("--prometheus", metavar="URL", help="Ask this Prometheus what brokers carry, beside each round.")
+@option("--prometheus", metavar="URL", help="Ask this Prometheus for the rates of topics in each round.")
 @option("--prometheus-match", metavar="MATCHERS", help="Labels that pick the cluster there: 'cluster=\"prod-eu\"'.")
 @option("--metrics-client", metavar="FILE", help="Properties for it: username, password, bearer.token and more.")
 def command(
@@ -60,9 +60,9 @@ def command(
     taken, so stopping it at any time loses nothing; running it again, or twice at once, adds to the same folder.
     With -o json stdout has one object a line, for each round.
 
-    With --prometheus each round has what brokers carry too (bytes, CPU, latencies, in DIR/_brokers),
-    and partitions their share of their topic's bytes in and out. The file of --metrics-client may hold username,
-    password, bearer.token, ssl.ca.location and header.NAME, with secrets as ${env:NAME} or ${file:/path}.
+    With --prometheus partitions have their share of their topic's bytes in and out. The file of --metrics-client may
+    hold username, password, bearer.token, ssl.ca.location and header.NAME, with secrets as ${env:NAME} or
+    ${file:/path}.
     """
     if once and (every or length):
         raise click.UsageError("--once is one round: leave --every and --for out, or leave --once out.")
@@ -107,8 +107,6 @@ class _Told:
         self._rounds += 1
         self._rows += done.written.partitions
         rows = f"{counted(done.written.partitions, 'partition')}, {counted(done.written.replicas, 'replica')}"
-        if done.written.brokers:
-            rows += f", {counted(done.written.brokers, 'broker')}"
         tell(f"{done.moment}  {visible(done.cluster)}: {rows}")
         for each in done.untold:
             if each not in self._warned:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 @option(
     "--samples", metavar="PATH...", multiple=True,
     help="Files, folders, URIs or tables: Parquet, CSV or JSON lines with the columns ts, cluster, topic, "
-    "partition, bytes_in, bytes_out, messages_in, size_bytes, end_offset; answers of Prometheus to range queries; what "
-    "JmxTool prints; snapshots; what collect wrote.",
+    "partition, bytes_in, bytes_out, messages_in, size_bytes, end_offset; answers of Prometheus to range queries; "
+    "snapshots; what collect wrote.",
 )  # fmt: skip
 @click.argument("more", metavar="", nargs=-1)
 @option("--out", metavar="DIR", help="Folder, URI or table to write; an older result goes.")

@@ -20,11 +20,9 @@ from reconciler.balance.files.sample_formats import (
     Wrong,
     csv_fields,
     head_of,
-    is_jmx_tool,
     nameless_measure,
     parquet_columns,
     plain_name,
-    refuse_other_objects,
 )
 from reconciler.balance.files.table_folders import (
     DELTA,
@@ -34,12 +32,13 @@ from reconciler.balance.files.table_folders import (
     table_above,
     tables_below,
 )
-from reconciler.balance.model.exported import BrokerSample
 from reconciler.balance.model.shares import RATES
 from reconciler.files.places import as_local, is_for_spark, is_uri
 from reconciler.model.problem import InvalidInput, Problem
+from reconciler.model.words import named_some
 
 NO_FILE = "KR140"
+COLUMNS_SHOWN = 20
 KEYS = ("cluster", "topic", "partition")
 SAMPLE_COLUMNS = {
     "ts": "timestamp",
@@ -54,37 +53,13 @@ SAMPLE_COLUMNS = {
 
 `size_bytes` is the leader's log, else the largest replica's; `end_offset` the log end offset. `collect` writes these
 two and leaves the rates null: `loads` makes them from growth."""
-REPLICA_COLUMNS = {
-    "ts": "timestamp",
-    "cluster": "string",
-    "broker": "int32",
-    "log_dir": "string",
-    "topic": "string",
-    "partition": "int32",
-    "size_bytes": "int64",
-    "offset_lag": "int64",
-    "is_future": "bool_",
-}
-"""One row for each replica and moment, which `collect` writes beside the samples: what log dirs hold.
-
-`is_future`: the copy that a move between log dirs of one broker is filling."""
-BROKER_COLUMNS = {
-    "ts": "timestamp",
-    "cluster": "string",
-    "broker": "int32",
-    **dict.fromkeys(BrokerSample._fields[1:], "float64"),
-}
-"""One row for each broker and moment, which `collect` writes beside the samples where exporters tell it."""
 ESTIMATED = "estimated"
 """A column that files of samples may have: whether a row's rates were not measured, but made of a topic's."""
 LOG_START = "log_start_offset"
 """A column that files of samples may have: the first offset of the leader's log, by which a new log is told."""
 NEEDED = ("ts", "topic", "partition")
 MEASURES = (*RATES, "size_bytes", "end_offset")
-REPLICA_ONLY = ("broker", "log_dir", "offset_lag", "is_future")
 COLUMNS = (*NEEDED, "cluster", *MEASURES)
-# What no replica sample has: a file with one of them holds samples of partitions, whatever other columns it has.
-_OF_PARTITIONS = frozenset(MEASURES) - {"size_bytes"}
 _TIMES = ("timestamp", "string", "large_string", "int")
 _NUMBERS = ("int", "uint", "float", "double", "decimal32", "decimal64", "decimal128", "string", "large_string")
 _TEXTS = ("string", "large_string", "dictionary")
@@ -98,7 +73,6 @@ class Kind(StrEnum):
     CSV = "csv"
     JSON_LINES = "json lines"
     PROMETHEUS = "Prometheus export"
-    JMX_TOOL = "JmxTool's CSV"
     SNAPSHOT = "snapshot"
     DELTA = DELTA
     ICEBERG = ICEBERG
@@ -151,17 +125,12 @@ class SampleFile:
     @property
     def may_stand_alone(self) -> bool:
         """Whether its samples may well have all their rates, so that none has to be made from growth."""
-        return self.kind in ROWS and not self.has_replicas and (not self.columns or "bytes_in" in self.names)
+        return self.kind in ROWS and (not self.columns or "bytes_in" in self.names)
 
     @property
     def has_messages(self) -> bool:
         """Whether its samples may well tell the messages that come in."""
         return not self.columns or "messages_in" in self.names
-
-    @property
-    def has_replicas(self) -> bool:
-        """Whether it holds replica samples: what log dirs of brokers hold. Samples with rates are a partition's."""
-        return "broker" in self.names and self.names.isdisjoint(_OF_PARTITIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,12 +200,12 @@ def _is_sparks_to_find(given: str) -> bool:
 
 
 def _matches(given: str) -> list[Path]:
-    """Return what a pattern matches; a name that is there is none, whatever stands in it."""
+    """Return the shown names that a pattern matches; the name of an existing file or folder is no pattern."""
     before = _before_pattern(given)
     if Path(given).exists() or before == Path(given).absolute():
         return [Path(given)]
     pattern = Path(given).absolute().relative_to(before)
-    return sorted(before.glob(str(pattern))) or [Path(given)]
+    return sorted(path for path in before.glob(str(pattern)) if not _is_hidden(path, before)) or [Path(given)]
 
 
 def _root(given: str, path: Path) -> Path:
@@ -249,17 +218,21 @@ def _before_pattern(given: str) -> Path:
 
 
 def _below(given: Path) -> tuple[list[Path], list[Path]]:
-    """Return the files to read and those to pass over; hidden ones, and Spark's own `_names`, do not show."""
+    """Return the files to read and those to pass over; hidden ones do not show."""
     if given.is_file():
         return [given.absolute()], []
     base = given.absolute()
-    shown = [
-        path
-        for path in sorted(base.rglob("*"))
-        if path.is_file() and not any(part[0] in "._" for part in path.relative_to(base).parts)
-    ]
+    shown = [path for path in sorted(base.rglob("*")) if path.is_file() and not _is_hidden(path, base)]
     wanted = [path for path in shown if kind_by_name(path.name)]
     return wanted, [path for path in shown if not kind_by_name(path.name)]
+
+
+def _is_hidden(path: Path, base: Path) -> bool:
+    """Return whether Spark passes over the path: a name in it, below the base, begins with `.` or `_`.
+
+    Earlier versions of `collect` wrote samples of replicas and brokers into such folders.
+    """
+    return any(part[0] in "._" for part in path.relative_to(base).parts)
 
 
 def _nothing_there(given: str) -> str:
@@ -269,7 +242,7 @@ def _nothing_there(given: str) -> str:
 
 
 def kind_by_name(name: str) -> Kind | None:
-    """Return the kind that the name says; `.json` may be three of them, `.csv` two."""
+    """Return the kind that the name says; `.json` may be three of them."""
     plain = plain_name(name)
     return next((kind for ending, kind in _ENDINGS.items() if plain.endswith(ending)), None)
 
@@ -284,9 +257,6 @@ def _looked_at(path: Path, root: Path, measure: str | None) -> SampleFile:
     head = "" if kind is Kind.PARQUET else head_of(path).decode("utf-8", "replace")
     if kind is Kind.PARQUET:
         columns = _known_columns(parquet_columns(path))
-    elif kind is Kind.CSV and is_jmx_tool(head):
-        kind = Kind.JMX_TOOL
-        refuse_other_objects(path)
     elif kind is Kind.CSV:
         header, separator = csv_header(head)
         columns = ((name, "string") for name in header)
@@ -313,7 +283,7 @@ def _refuse_names_of_sparks(path: Path) -> None:
 def _known_columns(columns: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Return the columns that have a type: one in which nothing was ever known is as if it were not there."""
     typed = [(name, kind) for name, kind in columns if kind != "null"]
-    for name in (*COLUMNS, LOG_START, *REPLICA_ONLY):
+    for name in (*COLUMNS, LOG_START):
         _refuse_twice(name, [found for found, _ in typed if found.lower() == name])
     return typed
 
@@ -323,7 +293,7 @@ def csv_header(head: str) -> tuple[list[str], str]:
     header, separator = csv_fields(head)
     if not header:
         raise Wrong(DAMAGED, f"is empty; its first line must name the columns, such as {','.join(COLUMNS)}")
-    for name in (*COLUMNS, LOG_START, *REPLICA_ONLY):
+    for name in (*COLUMNS, LOG_START):
         _refuse_twice(name, [found for found in header if found == name])
     return header, separator
 
@@ -362,13 +332,13 @@ def _refuse_other_answers(head: str) -> None:
 def check_columns(file: SampleFile) -> None:
     """Refuse a file whose needed columns are missing, misspelt or of a type that cannot be a time, text or number."""
     missing = [name for name in NEEDED if name not in file.names]
-    for name in sorted(file.names - {*COLUMNS, LOG_START, *REPLICA_ONLY}):
+    for name in sorted(file.names - {*COLUMNS, LOG_START}):
         wanted = [each for each in COLUMNS if each not in file.names]
         meant = get_close_matches(name, wanted, n=1, cutoff=0.75)
         if meant:
             raise Wrong(WRONG_COLUMNS, f"has no column {meant[0]}, but {name}: did you mean {meant[0]}?")
     if missing:
-        has = ", ".join(sorted(file.names))
+        has = named_some(sorted(file.names), COLUMNS_SHOWN)
         raise Wrong(
             WRONG_COLUMNS,
             f"has no column {' and no column '.join(missing)}; samples need {', '.join(NEEDED)}; it has {has}",
@@ -398,7 +368,6 @@ def unused_columns(files: Iterable[SampleFile]) -> list[str]:
     """Return a note for each column that no sample has, by the first file that has it."""
     unused: dict[str, str] = {}
     for file in files:
-        used = {*COLUMNS, *REPLICA_ONLY} if file.has_replicas else {*COLUMNS, LOG_START, ESTIMATED}
-        for name in sorted(set(dict(file.columns)) - used):
+        for name in sorted(set(dict(file.columns)) - {*COLUMNS, LOG_START, ESTIMATED}):
             unused.setdefault(name, file.path)
     return [f"{path}: the column {name} is none of a sample's; not used" for name, path in sorted(unused.items())]

@@ -1,6 +1,6 @@
-"""Looks at how files of samples begin: compressed text, Parquet, CSV with semicolons, JmxTool's CSV.
+"""Looks at how files of samples begin: compressed text, Parquet, CSV with semicolons.
 
-What is told of a file here is what Spark needs to read it, and what a user needs to know of a file it could not read.
+Spark needs the result to read a file, and a user to know why a file could not be read.
 """
 
 import csv
@@ -15,17 +15,8 @@ NOT_SAMPLES = "KR144"
 DAMAGED = "KR145"
 WRONG_COLUMNS = "KR146"
 NAMELESS = "KR441"
-HEAD_BYTES = 1 << 16
-# The first line of JmxTool names each object of each partition.
-_LONG_HEAD_BYTES = 1 << 25
+_HEAD_BYTES = 1 << 16
 COMPRESSED = (".gz", ".zst")
-_JMX_TOLD = re.compile(r"^(Trying to connect to JMX url|Could not connect to JMX url|Could not find all object names)")
-_JMX_OTHER_FORMATS = re.compile(r'^time(=|\t|,")')
-_JMX_USED = re.compile(
-    r"kafka\.log:(?=[^:]*type=Log\b)(?=[^:]*name=(Size|LogEndOffset)\b)(?=[^:]*partition=\d+)[^:]*:Value"
-    r"|kafka\.server:(?=[^:]*type=BrokerTopicMetrics\b)(?=[^:]*name=(BytesIn|BytesOut|MessagesIn)PerSec\b)"
-    r"(?=[^:]*topic=)[^:]*:(Count|OneMinuteRate)"
-)
 
 
 class Wrong(ValueError):
@@ -44,24 +35,24 @@ def plain_name(name: str) -> str:
     return plain
 
 
-def head_of(path: Path, most: int = HEAD_BYTES) -> bytes:
+def head_of(path: Path) -> bytes:
     """Return the first bytes of a file's text, also of one that is compressed."""
     try:
         if path.suffix.lower() == ".zst":
-            return _zst_head(path, most)
+            return _zst_head(path)
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
-            return file.read(most)
+            return file.read(_HEAD_BYTES)
     except (OSError, EOFError, ValueError) as error:
         raise Wrong(DAMAGED, f"cannot be read: {first_line(error)}") from None
 
 
-def _zst_head(path: Path, most: int) -> bytes:
+def _zst_head(path: Path) -> bytes:
     try:
         import pyarrow as pa
     except ModuleNotFoundError:
         raise _without_pyarrow("A .zst file") from None
     with pa.input_stream(str(path), compression="zstd") as stream:
-        return bytes(stream.read(most))
+        return bytes(stream.read(_HEAD_BYTES))
 
 
 def _without_pyarrow(what: str) -> Wrong:
@@ -87,32 +78,6 @@ def csv_fields(head: str) -> tuple[list[str], str]:
     first = text.partition("\n")[0]
     separator = ";" if ";" in first and "," not in first else ","
     return [name.strip() for name in next(csv.reader(io.StringIO(text), delimiter=separator), [])], separator
-
-
-def is_jmx_tool(head: str) -> bool:
-    """Whether a CSV is what Kafka's JmxTool prints; raises Wrong where it is that, but not to be read."""
-    text = head.removeprefix("\ufeff")
-    if _JMX_TOLD.match(text):
-        raise Wrong(NOT_SAMPLES, "begins with what JmxTool tells on stderr: keep only its stdout (2>/dev/null)")
-    if _JMX_OTHER_FORMATS.match(text):
-        raise Wrong(NOT_SAMPLES, "has one value a line: let JmxTool print its own format (no --report-format)")
-    return re.match(r'"time","?[^,"]*:', text) is not None
-
-
-def refuse_other_objects(path: Path) -> None:
-    """Raise Wrong for what JmxTool printed where it tells nothing of topics, or not when it was."""
-    line, ended, rest = head_of(path, _LONG_HEAD_BYTES).decode("utf-8", "replace").partition("\n")
-    if not ended:
-        raise Wrong(DAMAGED, "is cut short in its first line, which names JmxTool's objects")
-    if not _JMX_USED.search(line):
-        raise Wrong(
-            WRONG_COLUMNS,
-            "has no size, end offset or rate of a topic: let JmxTool ask for 'kafka.log:type=Log,name=*,topic=*,"
-            "partition=*' and 'kafka.server:type=BrokerTopicMetrics,name=*,topic=*'",
-        )
-    moment = rest.partition(",")[0]
-    if moment and not re.fullmatch(r"\d{12,14}", moment):
-        raise Wrong(NOT_SAMPLES, f"has times such as {moment[:40]!r}: let JmxTool write its own (no --date-format)")
 
 
 _MEASURE = re.compile(r"(?<![a-z])(bytes_in|bytes_out|messages_in|size_bytes|end_offset)(?![a-z])")

@@ -1,12 +1,9 @@
-"""Writes samples as Parquet, in folders by cluster and day: what `collect` writes and `loads` reads.
+"""Writes samples as Parquet, in folders by cluster and day: `collect` writes and `loads` reads them.
 
-    DIR/cluster=prod/date=2026-11-21/20261121T140211.000000Z-5f0c2b9a.parquet            partitions
-    DIR/_replicas/cluster=prod/date=2026-11-21/20261121T140211.000000Z-5f0c2b9a.parquet  replicas on disk
-    DIR/_brokers/cluster=prod/date=2026-11-21/20261121T140211.000000Z-5f0c2b9a.parquet   what brokers carry
+    DIR/cluster=prod/date=2026-11-21/20261121T140211.000000Z-5f0c2b9a.parquet
 
-Spark, DuckDB and pyarrow take no file or folder for data whose name begins with `_` or `.`, so DIR itself is a table of
-partition samples, at a path as at a URI, DIR/_replicas one of replica samples, DIR/_brokers one of brokers. Each file
-is one round of one collector, has the column `cluster` too, and is whole: it gets its name when all of it is on disk.
+DIR itself is a table of samples, at a path as at a URI. Each file is one round of one collector, has the column
+`cluster` too, and is whole: it gets its name when all of it is on disk.
 """
 
 import io
@@ -18,14 +15,12 @@ from pathlib import Path
 from types import ModuleType
 from uuid import uuid4
 
-from reconciler.balance.files.sample_files import BROKER_COLUMNS, ESTIMATED, LOG_START, REPLICA_COLUMNS, SAMPLE_COLUMNS
-from reconciler.balance.model.exported import BrokerSample
+from reconciler.balance.files.sample_files import ESTIMATED, LOG_START, SAMPLE_COLUMNS
 from reconciler.balance.model.shares import RATES, Shares
 from reconciler.files.raw import write_atomically
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.sample import ClusterSample
 
-REPLICAS_FOLDER, BROKERS_FOLDER = "_replicas", "_brokers"
 UNWRITTEN, NO_PYARROW = "KR141", "KR142"
 # What Spark's ExternalCatalogUtils.escapePathName escapes, and every other reader of such folders takes back.
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | frozenset(map(chr, range(32)))
@@ -33,20 +28,12 @@ _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | frozenset(map(chr, range(32)))
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one round wrote; a file is None where there was nothing to write."""
+    """The result of one round; the file is None if there was nothing to write."""
 
     partitions: int
     replicas: int
-    brokers: int = 0
+    """How many replicas on disk the sizes of the partitions were taken from."""
     partitions_file: Path | None = None
-    replicas_file: Path | None = None
-    brokers_file: Path | None = None
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that were written."""
-        written = self.partitions_file, self.replicas_file, self.brokers_file
-        return tuple(file for file in written if file is not None)
 
 
 def require_pyarrow() -> None:
@@ -54,21 +41,12 @@ def require_pyarrow() -> None:
     _pyarrow()
 
 
-def write_round(
-    out: Path,
-    cluster: str,
-    at: datetime,
-    sample: ClusterSample,
-    *,
-    rates: Shares | None = None,
-    brokers: Sequence[BrokerSample] = (),
-) -> Round:
-    """Write one sample of every partition, replica and broker of that cluster, each kind one new file.
+def write_round(out: Path, cluster: str, at: datetime, sample: ClusterSample, *, rates: Shares | None = None) -> Round:
+    """Write one sample of every partition of that cluster into one new file.
 
     `rates`: what partitions got of their topics' rates.
     """
     moment = at.astimezone(UTC)
-    place = new_place(cluster, moment)
     sizes = sample.sizes()
     shares = rates or {}
     partitions = [
@@ -78,27 +56,12 @@ def write_round(
         )
         for key in sample.partitions()
     ]  # fmt: skip
-    replicas = [
-        (
-            moment, cluster, one.broker_id, one.log_dir, *one.topic_partition,
-            one.size_bytes, one.offset_lag, one.is_future,
-        )
-        for one in sample.replicas
-    ]  # fmt: skip
-    return Round(
-        len(partitions),
-        len(replicas),
-        len(brokers),
-        replicas_file=_write(out / REPLICAS_FOLDER / place, REPLICA_COLUMNS, replicas),
-        brokers_file=_write(
-            out / BROKERS_FOLDER / place, BROKER_COLUMNS, [(moment, cluster, *broker) for broker in brokers]
-        ),
-        partitions_file=_write_partitions(out / place, partitions),
-    )
+    file = _write_partitions(out / new_place(cluster, moment), partitions)
+    return Round(len(partitions), len(sample.replicas), file)
 
 
 def new_place(cluster: str, moment: datetime) -> Path:
-    """Return a new file's place below the folder of its kind, for samples of that moment (UTC)."""
+    """Return a new file's place below the folder of the samples, for samples of that moment (UTC)."""
     name = f"{moment:%Y%m%dT%H%M%S.%fZ}-{uuid4().hex[:8]}.parquet"
     return Path(f"cluster={escaped(cluster)}") / f"date={moment:%Y-%m-%d}" / name
 

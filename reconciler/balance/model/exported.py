@@ -1,4 +1,4 @@
-"""Tells by names and labels what exported figures mean, and computes from them what each broker carries.
+"""Recognises exported figures by their names and labels, and computes each topic's rates on each broker.
 
 Names are compared without case and separators, with the label `name` behind them: the JMX exporter's rule files spell
 one metric in many ways. `spark.metric_names` goes by the same patterns.
@@ -17,14 +17,8 @@ _NUMBERED = ("broker_id", "broker", "kafka_broker_id", "node_id")
 _NAMED = ("instance", "pod", "host", "kubernetes_pod_name")
 BROKER_LABELS = (*_NUMBERED, *_NAMED)
 """The labels that tell brokers apart, the surest first."""
-_BROKER_RATE = re.compile(
-    rf"kafkaserverbrokertopicmetrics({FORM})?(replicationbytesin|bytesin|bytesout)(persec)?({FORM})?"
-)
-_LATENCY = re.compile(r"kafkanetworkrequestmetrics(?:(99|999)thpercentile)?totaltimems(?:(99|999)thpercentile)?")
-_FLUSH = re.compile(r"kafkaloglogflushstats(?:(99|999)thpercentile)?logflushrateandtimems(?:(99|999)thpercentile)?")
-_CPU = re.compile(r"(?:jvm|javalang)?(?:os|operatingsystem)?processcpuload")
-_REQUESTS = {"produce": "produce_ms", "fetchconsumer": "fetch_consumer_ms", "fetchfollower": "fetch_follower_ms"}
-_RATES = {"bytesin": "bytes_in", "bytesout": "bytes_out", "replicationbytesin": "replication_bytes_in"}
+_BROKER_RATE = re.compile(rf"kafkaserverbrokertopicmetrics({FORM})?(bytesin|bytesout)(persec)?({FORM})?")
+_RATES = {"bytesin": "bytes_in", "bytesout": "bytes_out"}
 _SEPARATORS = re.compile("[^A-Za-z0-9]")
 
 
@@ -34,23 +28,6 @@ class Exported(NamedTuple):
     name: str
     labels: Mapping[str, str]
     value: float
-
-
-class BrokerSample(NamedTuple):
-    """What a broker carries at a moment; rates are per second, `cpu` is a share of the machine, null is unknown.
-
-    Times are the 99.9th percentile in milliseconds, else the 99th.
-    """
-
-    broker: int
-    bytes_in: float | None = None
-    bytes_out: float | None = None
-    replication_bytes_in: float | None = None
-    cpu: float | None = None
-    produce_ms: float | None = None
-    fetch_consumer_ms: float | None = None
-    fetch_follower_ms: float | None = None
-    log_flush_ms: float | None = None
 
 
 class TopicRate(NamedTuple):
@@ -98,18 +75,16 @@ class Brokers:
 class Carried:
     """What exporters told of a moment, and in words what they did not."""
 
-    brokers: tuple[BrokerSample, ...] = ()
     topics: tuple[TopicRate, ...] = ()
     untold: tuple[str, ...] = ()
 
 
 class _Meaning(NamedTuple):
-    """What a figure is: a measure of a broker, or of a topic on it; of several the lowest `rank` counts."""
+    """A rate of a broker, or of a topic on it; a counter applies before a gauge."""
 
     measure: str
-    topic: str | None = None
-    is_counter: bool = False
-    rank: int = 0
+    topic: str | None
+    is_counter: bool
 
 
 class _Key(NamedTuple):
@@ -122,9 +97,9 @@ class _Key(NamedTuple):
 class Counters:
     """Remembers what was counted at each last look, because a counter's rate is what it grew by since."""
 
-    last: dict[tuple[_Key, int], tuple[float, float]] = field(default_factory=dict)
+    last: dict[_Key, tuple[float, float]] = field(default_factory=dict)
 
-    def a_second(self, key: tuple[_Key, int], value: float, at: float) -> float | None:
+    def a_second(self, key: _Key, value: float, at: float) -> float | None:
         """Return the growth a second since the last look, None at the first; a counter begins anew with its broker."""
         before = self.last.get(key)
         self.last[key] = at, value
@@ -135,14 +110,14 @@ class Counters:
 
 
 def carried(figures: Iterable[Exported], brokers: Brokers, counters: Counters, at: float) -> Carried:
-    """Return the load of the brokers by these figures of one time (`at`, in seconds).
+    """Return the rates of topics by these figures of one time (`at`, in seconds).
 
     If one figure of a broker has two values, as in a Prometheus of two clusters, none of that broker's figures count.
     """
-    best: dict[_Key, tuple[int, float | None]] = {}
+    best: dict[_Key, tuple[bool, float | None]] = {}
     twice: set[int] = set()
     strangers: set[str] = set()
-    seen: dict[tuple[_Key, int], float] = {}
+    seen: dict[tuple[_Key, bool], float] = {}
     for figure in figures:
         meaning = _meaning(figure)
         if meaning is None or not 0 <= figure.value < inf:
@@ -151,54 +126,32 @@ def carried(figures: Iterable[Exported], brokers: Brokers, counters: Counters, a
         if whose is None:
             strangers.add(next((figure.labels[name] for name in BROKER_LABELS if name in figure.labels), "no broker"))
             continue
-        key = _Key(whose, meaning.topic, meaning.measure)
-        if seen.setdefault((key, meaning.rank), figure.value) != figure.value:
+        key, is_gauge = _Key(whose, meaning.topic, meaning.measure), not meaning.is_counter
+        if seen.setdefault((key, is_gauge), figure.value) != figure.value:
             twice.add(whose)
             continue
-        told = figure.value
-        rate = counters.a_second((key, meaning.rank), told, at) if meaning.is_counter else told
-        if key not in best or (meaning.rank, rate is None) < (best[key][0], best[key][1] is None):
-            best[key] = meaning.rank, rate
+        rate = figure.value if is_gauge else counters.a_second(key, figure.value, at)
+        if key not in best or (is_gauge, rate is None) < (best[key][0], best[key][1] is None):
+            best[key] = is_gauge, rate
     known = {key: value for key, (_, value) in best.items() if key.broker not in twice}
-    return Carried(_brokers(known), _topics(known), (*_of_strangers(strangers), *_of_twice(twice)))
+    return Carried(_topics(known), (*_of_strangers(strangers), *_of_twice(twice)))
 
 
 def _meaning(figure: Exported) -> _Meaning | None:
     plain = _SEPARATORS.sub("", figure.name + figure.labels.get("name", "")).lower()
-    topic = figure.labels.get("topic")
-    if found := _BROKER_RATE.fullmatch(plain):
-        form = (found[1] or "") + (found[4] or "")
-        is_counter = form in {"total", "count", "counttotal"} or (not form and found[3] is not None)
-        return _Meaning(_RATES[found[2]], topic, is_counter, rank=0 if is_counter else 1)
-    if topic is not None:
+    found = _BROKER_RATE.fullmatch(plain)
+    if found is None:
         return None
-    if found := _LATENCY.fullmatch(plain):
-        measure = _REQUESTS.get(_SEPARATORS.sub("", figure.labels.get("request", "")).lower())
-        return _of_percentile(measure, found, figure)
-    if found := _FLUSH.fullmatch(plain):
-        return _of_percentile("log_flush_ms", found, figure)
-    return _Meaning("cpu") if _CPU.fullmatch(plain) else None
-
-
-def _of_percentile(measure: str | None, found: re.Match[str], figure: Exported) -> _Meaning | None:
-    percentile = found[1] or found[2] or figure.labels.get("quantile", "").removeprefix("0.")
-    if measure is None or percentile not in {"99", "999"}:
-        return None
-    return _Meaning(measure, rank=0 if percentile == "999" else 1)
-
-
-def _brokers(known: Mapping[_Key, float | None]) -> tuple[BrokerSample, ...]:
-    of: dict[int, dict[str, float]] = defaultdict(dict)
-    for key, value in known.items():
-        if key.topic is None and value is not None:
-            of[key.broker][key.measure] = value
-    return tuple(BrokerSample(broker, **of[broker]) for broker in sorted(of))
+    form = (found[1] or "") + (found[4] or "")
+    is_counter = form in {"total", "count", "counttotal"} or (not form and found[3] is not None)
+    return _Meaning(_RATES[found[2]], figure.labels.get("topic"), is_counter)
 
 
 def _topics(known: Mapping[_Key, float | None]) -> tuple[TopicRate, ...]:
     of: dict[tuple[int, str], dict[str, float]] = defaultdict(dict)
     for key, value in known.items():
-        if key.topic is not None and value is not None and key.measure in {"bytes_in", "bytes_out"}:
+        # A broker's own totals only show whether figures of two clusters meet: see `carried`.
+        if key.topic is not None and value is not None:
             of[key.broker, key.topic][key.measure] = value
     return tuple(TopicRate(broker, topic, **of[broker, topic]) for broker, topic in sorted(of))
 

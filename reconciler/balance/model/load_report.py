@@ -15,7 +15,6 @@ class Rule(StrEnum):
     INCOMPLETE = "incomplete"
     FUTURE = "future"
     UNKNOWN_PARTITION = "unknownPartition"
-    UNKNOWN_BROKER = "unknownBroker"
     DUPLICATE = "duplicate"
     LATE = "late"
     NEGATIVE = "negative"
@@ -43,7 +42,6 @@ _TREATMENTS = {
     Rule.INCOMPLETE: "samples without a time, cluster, topic or partition: left out",
     Rule.FUTURE: "samples from the future: left out",
     Rule.UNKNOWN_PARTITION: "samples of partitions that the state does not have: left out",
-    Rule.UNKNOWN_BROKER: "samples of replicas on brokers that are not known: left out",
     Rule.DUPLICATE: "samples of a partition and moment that has another: the last written counts",
     Rule.LATE: "samples written after newer ones: counted in their own time bucket",
     Rule.NEGATIVE: "samples with a negative figure: unknown",

@@ -27,7 +27,6 @@ NO_SAMPLES = "KR251"
 class State:
     """What the cluster is known to have, for the rules about strangers."""
 
-    brokers: Sequence[int]
     partitions: Sequence[TopicPartition]
 
 
@@ -79,8 +78,7 @@ def _partitions(
         in_order = normalised(samples, bucket_seconds=task.bucket_seconds, now=task.now, known=known)
         return partitions_of(with_growth(in_order))
 
-    brokers = None if task.state is None else task.state.brokers
-    samples = read_samples(spark, task.files, cluster=task.cluster, brokers=brokers)
+    samples = read_samples(spark, task.files, cluster=task.cluster)
     if all(file.may_stand_alone and file.has_messages for file in task.files):
         return checked(
             samples, lambda some: cleaned(some, now=task.now, known=known), task.bucket_seconds, beside_others

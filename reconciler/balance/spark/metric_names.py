@@ -1,4 +1,4 @@
-"""Tells what a series measures by its name: of exporters that are known, of JMX beans, and of a user's own rules.
+"""Recognises the measure of a series by its name: of exporters that are known, and of a user's own rules.
 
 Exporters and their rule files spell one metric in many ways, so names are compared without case and separators, with
 the label `name` behind them. The names of recorded rules are their author's: they are read word by word.

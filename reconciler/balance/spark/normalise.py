@@ -20,8 +20,7 @@ MARKS = "marks"
 # Those about samples that are not there are counted at the end.
 MARKED: tuple[Rule, ...] = tuple(rule for rule in Rule if rule not in ABSENT)
 LEFT_OUT = (
-    Rule.INCOMPLETE, Rule.FUTURE, Rule.UNKNOWN_PARTITION, Rule.UNKNOWN_BROKER, Rule.DUPLICATE, Rule.NOT_SPLIT,
-    Rule.UNUSED_SERIES,
+    Rule.INCOMPLETE, Rule.FUTURE, Rule.UNKNOWN_PARTITION, Rule.DUPLICATE, Rule.NOT_SPLIT, Rule.UNUSED_SERIES,
 )  # fmt: skip
 _BITS = {rule: 1 << place for place, rule in enumerate(MARKED)}
 MICROS = 1_000_000

@@ -27,7 +27,7 @@ from reconciler.balance.files.sample_files import (
     kind_by_name,
     unused_columns,
 )
-from reconciler.balance.files.sample_formats import NOT_SAMPLES, Wrong, is_jmx_tool, nameless_measure
+from reconciler.balance.files.sample_formats import NOT_SAMPLES, Wrong, nameless_measure
 from reconciler.balance.files.table_folders import ICEBERG, PART_OF_TABLE, part_of_table
 from reconciler.balance.spark.session import as_hadoop, raised_by_spark, spark_errors
 from reconciler.balance.spark.tables import format_at, iceberg_tables, place_is_table, reachable, read_format
@@ -259,8 +259,6 @@ def _text(spark: SparkSession, place: SampleFile, name: str, head: str) -> Sampl
     """Return a file of text by its first line; where JSON does not tell what it is there, more of it does."""
     root = place.root
     folders = _of_partitions(root, name)
-    if kind_by_name(_last(name)) is Kind.CSV and is_jmx_tool(head):
-        return SampleFile(name, Kind.JMX_TOOL, (), root, folders)
     if kind_by_name(_last(name)) is Kind.CSV:
         header, separator = csv_header(head)
         file = SampleFile(

@@ -53,8 +53,7 @@ def samples_of(told: DataFrame, counted: DataFrame, cluster: str | None) -> Data
 
     A point has `cluster, topic, partition, broker, named_by, log, rate, is_counter, ts, at, value, written_at, marks`:
     `log` is a size or an end offset, `rate` a rate or what counts up to one, of the partition or, where that is None,
-    of the topic. Brokers that are `named_by` one thing have names of one kind. `ts` is a moment that brokers share,
-    `at` the broker's own in microseconds.
+    of the topic. Brokers that are `named_by` one thing have names of one kind. `at` is `ts` in microseconds.
     """
     points = told.transform(_told_once)
     once = points.where(~has(Rule.DUPLICATE))

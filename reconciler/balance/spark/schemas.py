@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
 from pyspark.sql.types import (
-    BooleanType,
     DataType,
     DoubleType,
     IntegerType,
@@ -21,11 +20,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from reconciler.balance.files.sample_files import KEYS, LOG_START, REPLICA_COLUMNS, SAMPLE_COLUMNS
+from reconciler.balance.files.sample_files import KEYS, LOG_START, SAMPLE_COLUMNS
 from reconciler.balance.model.shares import RATES
 from reconciler.files.loads import LOAD_COLUMNS
 
-__all__ = ["KEYS", "LOADS", "LOG_START", "RATES", "REPLICA_SAMPLES", "SAMPLES", "struct", "unknown_but"]
+__all__ = ["KEYS", "LOADS", "LOG_START", "RATES", "SAMPLES", "struct", "unknown_but"]
 
 _TYPES: Mapping[str, DataType] = {
     "timestamp": TimestampType(),
@@ -33,7 +32,6 @@ _TYPES: Mapping[str, DataType] = {
     "int32": IntegerType(),
     "int64": LongType(),
     "float64": DoubleType(),
-    "bool_": BooleanType(),
 }
 
 
@@ -45,7 +43,7 @@ def struct(columns: Mapping[str, DataType | str]) -> StructType:
 
 
 SAMPLES = struct({**SAMPLE_COLUMNS, LOG_START: "int64"})
-REPLICA_SAMPLES, LOADS = struct(REPLICA_COLUMNS), struct(LOAD_COLUMNS)
+LOADS = struct(LOAD_COLUMNS)
 
 
 def unknown_but(*names: str) -> list[Column]:

@@ -28,10 +28,9 @@ from pyspark.sql.types import (
 
 from reconciler.balance.files.sample_files import ESTIMATED, MEASURES, ROWS, TABLES, Kind, SampleFile
 from reconciler.balance.model.load_report import Rule
-from reconciler.balance.spark.jmx_tool import jmx_tool_samples
 from reconciler.balance.spark.normalise import MARKS, mark, marks
 from reconciler.balance.spark.prometheus import prometheus_samples
-from reconciler.balance.spark.schemas import LOG_START, RATES, REPLICA_SAMPLES, SAMPLES, struct, unknown_but
+from reconciler.balance.spark.schemas import LOG_START, RATES, SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
 from reconciler.balance.spark.spellings import any_of, tried, united
 from reconciler.balance.spark.tables import read_format
@@ -60,29 +59,15 @@ _MILLISECONDS = r"^(\d{12,14}|\d([.]\d+)?E1[123])$"
 _DATED = r"^\d{4}-"
 
 
-def read_samples(
-    spark: SparkSession,
-    files: Sequence[SampleFile],
-    *,
-    cluster: str | None = None,
-    brokers: Iterable[int] | None = None,
-) -> DataFrame:
+def read_samples(spark: SparkSession, files: Sequence[SampleFile], *, cluster: str | None = None) -> DataFrame:
     """Return all samples: the columns of SAMPLES, `written_at` and `marks`.
 
-    `cluster` names what names none, and of samples that do name one keeps that cluster's only. Replica samples count
-    where no other samples are given: a partition's size is then its largest replica's, on one of `brokers` if known.
+    `cluster` names what names none, and of samples that do name one keeps that cluster's only.
     """
-    tables = [_table(spark, group, SAMPLES) for group in _alike(file for file in files if not file.has_replicas)]
-    for kind, read in (
-        (Kind.PROMETHEUS, prometheus_samples),
-        (Kind.JMX_TOOL, jmx_tool_samples),
-        (Kind.SNAPSHOT, snapshot_samples),
-    ):
+    tables = [_table(spark, group) for group in _alike(files)]
+    for kind, read in ((Kind.PROMETHEUS, prometheus_samples), (Kind.SNAPSHOT, snapshot_samples)):
         of_kind = [file for file in files if file.kind is kind]
         tables += [read(spark, of_kind, cluster)] if of_kind else []
-    if not tables:
-        replicas = [_table(spark, group, REPLICA_SAMPLES) for group in _alike(files)]
-        tables = [_of_replicas(united(replicas), brokers)]
     together = united(tables)
     if cluster is None:
         return together
@@ -112,12 +97,12 @@ def _form(file: SampleFile) -> tuple[str, str, tuple[str, ...], str, tuple[tuple
     return file.kind, base, file.folders, file.separator, columns
 
 
-def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType) -> DataFrame:
-    """Read files that are alike as the columns of `target`, with `written_at` and `marks`."""
+def _table(spark: SparkSession, files: Sequence[SampleFile]) -> DataFrame:
+    """Read files that are alike as the columns of SAMPLES, with `written_at` and `marks`."""
     first = files[0]
     if first.kind in TABLES:
-        return _of_table(spark, first, target)
-    schema = _schema_in_file(first, target)
+        return _of_table(spark, first)
+    schema = _schema_in_file(first)
     # Without pruning a line with too many or too few fields shows as such, whatever is asked of it.
     reader = (
         spark.read.schema(schema).option("columnNameOfCorruptRecord", _CORRUPT).option("columnPruning", value=False)
@@ -133,7 +118,7 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
     else:
         raw = reader.json(paths)
     corrupt = F.col(_CORRUPT) if _CORRUPT in schema.names else F.lit(None)
-    wanted = StructType([field for field in schema.fields if field.name in target.names])
+    wanted = StructType([field for field in schema.fields if field.name in SAMPLES.names])
     is_estimated = F.col(ESTIMATED) if ESTIMATED in schema.names else F.lit(col=False)
     written = raw.select(
         *wanted.names, F.col(_FILE_TIME).alias("written_at"), corrupt.alias("corrupt"), is_estimated.alias(ESTIMATED)
@@ -142,14 +127,14 @@ def _table(spark: SparkSession, files: Sequence[SampleFile], target: StructType)
         # A comma may stand before the fraction there.
         measures = [name for name in wanted.names if name in {*MEASURES, LOG_START}]
         written = written.withColumns({name: F.translate(F.col(name), ",", ".") for name in measures})
-    return _converted(written, wanted, target)
+    return _converted(written, wanted)
 
 
-def _of_table(spark: SparkSession, table: SampleFile, target: StructType) -> DataFrame:
+def _of_table(spark: SparkSession, table: SampleFile) -> DataFrame:
     """Read a table, which does not tell when its rows were written: none of them is late."""
     is_named = table.kind is Kind.TABLE
     found = spark.table(table.path) if is_named else read_format(spark, as_hadoop(table.path), table.kind)
-    wanted = StructType([field for field in found.schema.fields if field.name in target.names])
+    wanted = StructType([field for field in found.schema.fields if field.name in SAMPLES.names])
     has_estimated = ESTIMATED in found.columns and found.schema[ESTIMATED].dataType == BooleanType()
     written = found.select(
         *wanted.names,
@@ -157,20 +142,20 @@ def _of_table(spark: SparkSession, table: SampleFile, target: StructType) -> Dat
         F.lit(None).alias("corrupt"),
         (F.col(ESTIMATED) if has_estimated else F.lit(col=False)).alias(ESTIMATED),
     )
-    return _converted(written, wanted, target)
+    return _converted(written, wanted)
 
 
-def _schema_in_file(file: SampleFile, target: StructType) -> StructType:
+def _schema_in_file(file: SampleFile) -> StructType:
     """Return the schema to read with: Parquet's own types, and texts of a CSV in the order of its header.
 
     A column of a CSV that no sample has is there, for its place, but under a name that means nothing.
     """
-    wanted = set(target.fieldNames())
+    wanted = set(SAMPLES.fieldNames())
     if file.kind is Kind.CSV and file.columns:
         names = (name if name in wanted else f"_c{place}" for place, (name, _) in enumerate(file.columns))
         columns = [StructField(name, StringType()) for name in names]
     elif file.kind in {Kind.JSON_LINES, Kind.CSV}:
-        columns = [StructField(name, StringType()) for name in target.fieldNames()]
+        columns = [StructField(name, StringType()) for name in SAMPLES.fieldNames()]
     else:
         columns = [StructField(name, _parquet_type(found)) for name, found in file.columns if name in wanted]
         if dict(file.columns).get(ESTIMATED) == "bool":
@@ -189,7 +174,7 @@ def _parquet_type(found: str) -> DataType:
     return _IN_PARQUET.get(found, StringType())
 
 
-def _converted(raw: DataFrame, schema: StructType, target: StructType) -> DataFrame:
+def _converted(raw: DataFrame, schema: StructType) -> DataFrame:
     types = {field.name: field.dataType for field in schema.fields}
     told = {
         name: f"nullif(trim(`{name}`), '')" if kind == StringType() else f"`{name}`" for name, kind in types.items()
@@ -198,12 +183,12 @@ def _converted(raw: DataFrame, schema: StructType, target: StructType) -> DataFr
         field.name: _as(field, told[field.name], types[field.name])
         if field.name in types
         else F.lit(None).cast(field.dataType)
-        for field in target.fields
+        for field in SAMPLES.fields
     }
     lost = [
         F.expr(told[name]).isNotNull() & values[name].isNull()
         for name, kind in types.items()
-        if kind != target[name].dataType
+        if kind != SAMPLES[name].dataType
     ]
     is_unreadable = any_of(F.col("corrupt").isNotNull(), *lost)
     return raw.select(
@@ -230,29 +215,6 @@ def _moment(text: str) -> Column:
     of_seconds, of_milliseconds = (tried(f"{number} * {micros}", "bigint") for micros in (1_000_000, 1_000))
     micros = F.when(value.rlike(_SECONDS), of_seconds).when(value.rlike(_MILLISECONDS), of_milliseconds)
     return F.coalesce(F.timestamp_micros(micros), F.when(value.rlike(_DATED), tried(text, "timestamp")))
-
-
-def _of_replicas(replicas: DataFrame, brokers: Iterable[int] | None) -> DataFrame:
-    """Return one sample for each partition and moment: its largest replica that is not a copy between log dirs."""
-    is_unknown = F.col("broker").isNull() | (F.col("broker") < 0)
-    if brokers is not None:
-        is_unknown = is_unknown | ~F.col("broker").isin(sorted(brokers))
-    is_known = ~is_unknown
-    return (
-        replicas.where(~F.coalesce("is_future", F.lit(col=False)))
-        .withColumn(MARKS, marks(F.col(MARKS), mark(Rule.UNKNOWN_BROKER, is_unknown)))
-        # Strangers stay rows of their own, so that they are counted and left out.
-        .groupBy("ts", "cluster", "topic", "partition", is_known.alias("is_known"))
-        .agg(
-            F.max("size_bytes").alias("size_bytes"),
-            F.max("written_at").alias("written_at"),
-            F.bit_or(MARKS).alias(MARKS),
-        )
-        .select(*_FROM_REPLICAS, *unknown_but(*_FROM_REPLICAS), "written_at", MARKS)
-    )
-
-
-_FROM_REPLICAS = ("ts", "cluster", "topic", "partition", "size_bytes")
 
 
 _PARTITION = struct(

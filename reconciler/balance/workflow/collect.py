@@ -62,11 +62,6 @@ class Collected:
         """Replicas sampled."""
         return self.written.replicas if self.written else None
 
-    @property
-    def brokers(self) -> Annotated[int | None, "Brokers whose load was told; null where nothing was sampled."]:
-        """Brokers whose load was told, by Prometheus."""
-        return self.written.brokers if self.written else None
-
 
 def collect(
     inputs: Inputs,
@@ -77,7 +72,7 @@ def collect(
 ) -> None:
     """Write a round of samples at each time of the schedule, and tell of it.
 
-    `exporters`: the Prometheus that knows what brokers carry.
+    `exporters`: the Prometheus that knows the rates of topics.
 
     A round in which the cluster does not answer is told and left out, except the first, which raises
     ClusterUnavailable. A round is never late for the one before: the times that one ran over are left out. A run that
@@ -120,7 +115,7 @@ def _round(admin: Admin, desired: Desired | None, out: Path, number: int, export
     cluster = _named(desired, sample.cluster_id)
     told = Carried() if exporters is None else _carried(admin, exporters)
     rates = {} if exporters is None else exporters.shares(sample, told)
-    written = write_round(out, cluster, at, sample, rates=rates, brokers=told.brokers)
+    written = write_round(out, cluster, at, sample, rates=rates)
     return Collected(cluster, number, at, written, (*sample.untold, *told.untold))
 
 

@@ -1,4 +1,4 @@
-"""Asks a Prometheus for the figures of a cluster's brokers, in each round of `collect`.
+"""Asks a Prometheus for the rates of a cluster's topics, in each round of `collect`.
 
 If it does not answer, the round goes on without it, and a warning says so.
 """
@@ -14,7 +14,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.inputs import Inputs
 
 LOOK_BACK_SECONDS = 60
-"""How far the first question to Prometheus looks back: a counter alone tells no rate."""
+"""How far a round looks back if an earlier one has end offsets, but no counters: one counter alone gives no rate."""
 
 
 def exporters_named(
@@ -38,11 +38,11 @@ class Exporters:
     _offsets: dict[TopicPartition, int] = field(default_factory=dict)
 
     def look(self, admin: Admin) -> Carried:
-        """Return the current load of the brokers, as far as Prometheus knows it."""
+        """Return the current rates of topics, as far as Prometheus knows them."""
         brokers = Brokers.of({broker.id: broker.host for broker in admin.brokers().values()})
         now = admin.clock.time_of_day().timestamp()
         try:
-            if not self._counters.last:
+            if self._offsets and not self._counters.last:
                 self._carried(brokers, now - LOOK_BACK_SECONDS)
             return self._carried(brokers, now)
         except NotTold as error:

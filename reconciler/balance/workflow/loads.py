@@ -33,7 +33,7 @@ class SparkJob:
 def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
     """Write the loads of these samples and return what was found in them.
 
-    A snapshot in `inputs` says which brokers and partitions there are. Files are looked at before Spark is started.
+    A snapshot in `inputs` says which partitions there are. Files are looked at before Spark is started.
     """
     from reconciler.balance.files.folders import LOADS_REPORT, refuse_foreign_at
     from reconciler.balance.spark.session import require_spark, spark_session
@@ -48,7 +48,7 @@ def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
 
     state = None
     if observed is not None:
-        state = State(tuple(observed.brokers), tuple(key for key, _ in observed.partitions()))
+        state = State(tuple(key for key, _ in observed.partitions()))
     with spark_session(job.spark) as spark:
         seen = looked_up(spark, found.files)
         notes = (*found.notes, *seen.notes)

@@ -10,6 +10,8 @@ from reconciler.balance.files.sample_files import Kind, find_sample_files
 from reconciler.model.problem import InvalidInput, ReconcilerError
 
 GOOD = "ts,topic,partition\n"
+# As JmxTool names a column.
+SIZE = "kafka.log:type=Log,name=Size,topic=orders,partition=0:Value"
 
 
 def _refused(path: Path) -> list[str]:
@@ -23,6 +25,8 @@ def _refused(path: Path) -> list[str]:
     [
         ("a.csv", "", "a.csv: is empty; its first line must name the columns"),
         ("a.csv", "ts,topic\n", "a.csv: has no column partition; samples need ts, topic, partition; it has topic, ts"),
+        ("a.csv", f'"time","{SIZE}"\n1774742400000,5\n', f"samples need ts, topic, partition; it has {SIZE}, time"),
+        ("a.csv", f"time,{','.join(map(str, range(10, 60)))}\n", "27, 28, 29 and 31 more"),
         ("a.csv", "ts,topic,partition,byte_in\n", "has no column bytes_in, but byte_in: did you mean bytes_in?"),
         ("a.csv", "ts,ts,topic,partition\n", "names the column ts twice"),
         ("a.csv", "ts,topic,partition, topic\n", "names the column topic twice"),
@@ -75,6 +79,16 @@ def test_a_parquet_column_of_the_wrong_type_is_refused(
     assert sentence in _refused(path)[0]
 
 
+def test_a_pattern_passes_over_hidden_names_as_a_folder_does(tmp_path: Path) -> None:
+    for name in ("_replicas/cluster=k/a.csv", "_brokers/b.csv", "cluster=k/c.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(GOOD)
+    for given in (tmp_path, tmp_path / "*", tmp_path / "**" / "*.csv"):
+        assert [Path(file.path).name for file in find_sample_files([str(given)]).files] == ["c.csv"]
+    assert len(find_sample_files([str(tmp_path / "_replicas")]).files) == 1
+    assert "no such file or folder" in _refused(tmp_path / "_*")[0]
+
+
 def test_each_kind_is_told_by_how_it_begins_and_what_is_hidden_is_not_looked_at(tmp_path: Path) -> None:
     sample = {"ts": "2026-01-01T00:00:00Z", "topic": "t", "partition": 0}
     texts = {
@@ -84,6 +98,7 @@ def test_each_kind_is_told_by_how_it_begins_and_what_is_hidden_is_not_looked_at(
         "d.json": json.dumps({"status": "success", "data": {"resultType": "matrix", "result": []}}),
         "e.json": json.dumps({"formatVersion": "1.0", "clusterId": "c", "topics": []}, indent=1),
         "_replicas/f.csv": "x\n",
+        "_brokers/cluster=k/f.csv": "x\n",
         "note.txt": "x",
         "cluster=k/date=d/g.csv": GOOD,
     }
@@ -103,16 +118,12 @@ def test_each_kind_is_told_by_how_it_begins_and_what_is_hidden_is_not_looked_at(
     assert found.notes == (f"{tmp_path / 'note.txt'}: not a kind of file that holds samples; passed over",)
 
 
-@pytest.mark.parametrize("measure", ["bytes_in", "bytes_out", "messages_in", "end_offset"])
-def test_samples_with_rates_or_offsets_are_of_partitions_and_their_broker_is_a_column_not_used(
-    tmp_path: Path, measure: str
-) -> None:
-    (tmp_path / "a.csv").write_text(f"ts,topic,partition,broker,log_dir,size_bytes,{measure}\n")
+@pytest.mark.parametrize("measure", ["bytes_in", "bytes_out", "messages_in", "end_offset", "size_bytes"])
+def test_the_broker_of_a_sample_is_a_column_not_used(tmp_path: Path, measure: str) -> None:
+    (tmp_path / "a.csv").write_text(f"ts,topic,partition,broker,log_dir,{measure}\n")
     (tmp_path / "b.jsonl").write_text(json.dumps({"ts": 1, "topic": "t", "partition": 0, "broker": 1, measure: 1}))
-    (tmp_path / "c.csv").write_text("ts,topic,partition,broker,log_dir,size_bytes\n")
     found = find_sample_files([str(tmp_path)])
-    assert [file.has_replicas for file in found.files] == [False, False, True]
-    assert [file.may_stand_alone for file in found.files] == [measure == "bytes_in"] * 2 + [False]
+    assert [file.may_stand_alone for file in found.files] == [measure == "bytes_in"] * 2
     assert found.notes == tuple(
         f"{tmp_path / 'a.csv'}: the column {name} is none of a sample's; not used" for name in ("broker", "log_dir")
     )

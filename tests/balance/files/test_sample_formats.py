@@ -10,7 +10,6 @@ from reconciler.balance.files.sample_files import Kind, SampleFile, find_sample_
 from reconciler.model.problem import InvalidInput
 
 LINES = b"ts,topic,partition,bytes_in\n2026-03-29T00:00:00Z,t,0,5\n"
-SIZE = '"kafka.log:type=Log,name=Size,topic=orders,partition=0:Value"'
 
 
 def found(path: Path, content: bytes, measure: str | None = None) -> SampleFile:
@@ -52,28 +51,6 @@ def test_compressed_text_is_looked_into(tmp_path: Path) -> None:
 def test_semicolons_separate_where_the_header_has_no_comma(tmp_path: Path) -> None:
     assert found(tmp_path / "a.csv", b"\xef\xbb\xbfts;topic;partition;bytes_in\n").separator == ";"
     assert found(tmp_path / "b.csv", LINES).separator == ","
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        (f"Trying to connect to JMX url: x\n{SIZE}\n", "begins with what JmxTool tells on stderr"),
-        ("time=1774742400000\n", "has one value a line: let JmxTool print its own format"),
-        ('time,"1774742400000"\n', "has one value a line: let JmxTool print its own format"),
-        (
-            '"time","java.lang:type=OperatingSystem:ProcessCpuLoad"\n1774742400000,0.5\n',
-            "has no size, end offset or rate",
-        ),
-        (f'"time",{SIZE}', "is cut short in its first line"),
-        (f'"time",{SIZE}\n29.03.2026 02:00,5\n', "has times such as '29.03.2026 02:00': let JmxTool write its own"),
-    ],
-)
-def test_what_jmx_tool_prints_otherwise_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
-    assert sentence in refused(tmp_path / "a.csv", text.encode())
-
-
-def test_jmx_tools_own_format_is_told_by_its_first_line(tmp_path: Path) -> None:
-    assert found(tmp_path / "a.csv", f'"time",{SIZE}\n1774742400000,5\n'.encode()).kind is Kind.JMX_TOOL
 
 
 def test_series_without_a_name_measure_what_the_option_or_the_files_name_says(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import dataset
 
 from reconciler.balance.files import sample_writer
-from reconciler.balance.files.sample_writer import REPLICAS_FOLDER, escaped, write_round
+from reconciler.balance.files.sample_writer import escaped, write_round
 from reconciler.model.cluster import Partition, Topic
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.sample import ClusterSample, ReplicaOnDisk
@@ -37,7 +37,7 @@ SAMPLE = ClusterSample(
 
 def rows(folder: Path) -> list[dict[str, object]]:
     found = dataset.dataset(folder, format="parquet", partitioning="hive").to_table().to_pylist()
-    return sorted(found, key=lambda row: (row["topic"], row["partition"], row.get("broker"), row.get("log_dir")))
+    return sorted(found, key=lambda row: (row["topic"], row["partition"]))
 
 
 def test_a_partition_has_the_bytes_of_its_leader_and_what_is_not_told_is_null(tmp_path: Path) -> None:
@@ -48,28 +48,12 @@ def test_a_partition_has_the_bytes_of_its_leader_and_what_is_not_told_is_null(tm
     assert {(row["ts"], row["cluster"], row["date"]) for row in rows(tmp_path)} == {(AT, "prod", "2026-11-21")}
 
 
-def test_a_replica_sample_holds_every_copy_also_one_that_moves_between_log_dirs(tmp_path: Path) -> None:
-    write_round(tmp_path, "prod", AT, SAMPLE)
-    names = ("broker", "log_dir", "topic", "partition", "size_bytes", "offset_lag", "is_future")
-    assert [tuple(row[name] for name in names) for row in rows(tmp_path / REPLICAS_FOLDER)] == [
-        (1, "/d1", "orders", 0, 700, 5, False),
-        (2, "/d1", "orders", 0, 500, 0, False),
-        (2, "/d2", "orders", 0, 900, 10, True),
-        (1, "/d1", "secrets", 1, 30, None, False),
-    ]
-
-
 def test_columns_have_the_types_of_the_contract(tmp_path: Path) -> None:
     done = write_round(tmp_path, "prod", AT, SAMPLE)
     assert done.partitions_file is not None
-    assert done.replicas_file is not None
     assert [f"{each.name}: {each.type}" for each in pq.ParquetFile(done.partitions_file).schema_arrow] == [
         "ts: timestamp[us, tz=UTC]", "cluster: string", "topic: string", "partition: int32", "bytes_in: double",
         "bytes_out: double", "messages_in: double", "size_bytes: int64", "end_offset: int64",
-    ]  # fmt: skip
-    assert [f"{each.name}: {each.type}" for each in pq.ParquetFile(done.replicas_file).schema_arrow] == [
-        "ts: timestamp[us, tz=UTC]", "cluster: string", "broker: int32", "log_dir: string", "topic: string",
-        "partition: int32", "size_bytes: int64", "offset_lag: int64", "is_future: bool",
     ]  # fmt: skip
 
 
@@ -86,15 +70,16 @@ def test_where_logs_start_is_a_column_of_its_own_where_it_is_known(tmp_path: Pat
 def test_two_rounds_of_the_same_moment_are_two_files_and_no_other_is_left(tmp_path: Path) -> None:
     first, second = write_round(tmp_path, "prod", AT, SAMPLE), write_round(tmp_path, "prod", AT, SAMPLE)
     on_disk = sorted(file for file in tmp_path.rglob("*") if file.is_file())
-    assert on_disk == sorted({*first.files, *second.files})
-    assert len(on_disk) == 4
+    assert {first.partitions_file, second.partitions_file} == {*on_disk}
+    assert len(on_disk) == 2
     assert {file.name[:23] for file in on_disk} == {"20261121T140211.250000Z"}
 
 
 def test_the_day_is_that_of_utc(tmp_path: Path) -> None:
     midnight = datetime(2026, 11, 22, 0, 30, tzinfo=timezone(timedelta(hours=2)))
     done = write_round(tmp_path, "prod", midnight, SAMPLE)
-    assert {file.parent.name for file in done.files} == {"date=2026-11-21"}
+    assert done.partitions_file is not None
+    assert done.partitions_file.parent.name == "date=2026-11-21"
 
 
 @pytest.mark.parametrize(
@@ -116,7 +101,7 @@ def test_a_name_of_any_characters_is_one_folder_and_comes_back(tmp_path: Path, n
 
 
 def test_nothing_to_write_writes_nothing(tmp_path: Path) -> None:
-    assert write_round(tmp_path, "prod", AT, ClusterSample("id")).files == ()
+    assert write_round(tmp_path, "prod", AT, ClusterSample("id")).partitions_file is None
     assert list(tmp_path.iterdir()) == []
 
 

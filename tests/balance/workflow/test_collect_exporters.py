@@ -1,14 +1,13 @@
-"""What Prometheus tells of brokers in each round: by whom, since when, split how; and what does not answer."""
+"""Rates from Prometheus in each round: of which broker, since when, split how; and when it does not answer."""
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -18,7 +17,6 @@ from pyarrow import parquet
 from reconciler.admin.port import Admin
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.balance.files.exporters import checked_url, http_client
-from reconciler.balance.files.sample_files import BROKER_COLUMNS
 from reconciler.balance.workflow import collect as verb
 from reconciler.balance.workflow.collect import Collected, Schedule, collect
 from reconciler.balance.workflow.exporters import exporters_named
@@ -83,11 +81,28 @@ def with_hosts(admin: SimulatedAdmin) -> SimulatedAdmin:
     return admin
 
 
-def rows(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of each file with its own columns: those of rounds without rates have one column less."""
-    files = sorted(folder.glob("cluster=*/date=*/*.parquet"))
-    found = [row for file in files for row in parquet.read_table(file, partitioning=None).to_pylist()]
-    return sorted(found, key=lambda row: (row["ts"], row.get("broker"), row.get("partition")))
+def rates(folder: Path) -> list[tuple[float | None, float | None, bool | None]]:
+    """Return the bytes in and out of each partition round by round, and whether they are estimated."""
+    files = folder.glob("cluster=*/date=*/*.parquet")
+    rows = [row for file in files for row in parquet.read_table(file, partitioning=None).to_pylist()]
+    rows.sort(key=lambda row: (row["ts"], row["topic"], row["partition"]))
+    # Files of rounds without rates have one column less.
+    return [(row["bytes_in"], row["bytes_out"], row.get("estimated")) for row in rows]
+
+
+def growing(lines: Sequence[str]) -> SimulatedAdmin:
+    """Return a cluster that has records in each partition of `orders`."""
+    admin = SimulatedAdmin(small_cluster(*lines))
+    for partition in ORDERS:
+        admin.produce(partition, size=10, records=1)
+    return admin
+
+
+def grow(admin: SimulatedAdmin, told: list[Collected], each: Collected) -> None:
+    """Take note of a round, and let producers write until the next one."""
+    told.append(each)
+    for partition, records in zip(ORDERS, (100, 300, 50), strict=True):
+        admin.produce(partition, size=records * 10, records=records)
 
 
 def vector(*found: tuple[str, dict[str, str], float]) -> tuple[int, str]:
@@ -97,106 +112,80 @@ def vector(*found: tuple[str, dict[str, str], float]) -> tuple[int, str]:
 
 def carried_until(at: float) -> tuple[int, str]:
     """Return what a JMX exporter's own example rules, kafka-2_0_0.yml, make of two brokers at that time."""
-    traffic, requests = "kafka_server_brokertopicmetrics", "kafka_network_requestmetrics_totaltimems"
+    traffic = "kafka_server_brokertopicmetrics"
     found = []
     for broker in (1, 2):
-        of = {"broker": str(broker)}
+        labels = {"broker": str(broker)}
         found += [
-            (f"{traffic}_bytesin_total", of, 100.0 * broker * at),
-            (f"{traffic}_bytesin_total", of | {"topic": "orders"}, 100.0 * broker * at),
-            (f"{traffic}_bytesout_total", of | {"topic": "orders"}, 200.0 * broker * at),
-            (f"{traffic}_bytesout_total", of, 200.0 * broker * at),
-            (f"{traffic}_replicationbytesin_total", of, 10.0 * at),
-            (requests, of | {"request": "Produce", "quantile": "0.50"}, 1.0),
-            (requests, of | {"request": "Produce", "quantile": "0.99"}, 5.5),
-            (requests, of | {"request": "Produce", "quantile": "0.999"}, 7.5),
-            (requests, of | {"request": "FetchConsumer", "quantile": "0.99"}, 500.25),
-            (requests, of | {"request": "FetchFollower", "quantile": "0.999"}, float("nan")),
-            ("kafka_network_requestmetrics_localtimems", of | {"request": "Produce", "quantile": "0.999"}, 3.0),
-            ("kafka_log_logflushstats_logflushrateandtimems", of | {"quantile": "0.999"}, 11.0),
-            ("java_lang_operatingsystem_processcpuload", of, 0.25),
+            (f"{traffic}_bytesin_total", labels, 1e9 * at),
+            (f"{traffic}_bytesin_total", labels | {"topic": "orders"}, 100.0 * broker * at),
+            (f"{traffic}_bytesout_total", labels | {"topic": "orders"}, 200.0 * broker * at),
+            (f"{traffic}_replicationbytesin_total", labels, 10.0 * at),
+            (f"{traffic}_messagesin_total", labels | {"topic": "orders"}, 7.0 * at),
         ]
     return vector(*found)
 
 
-def test_prometheus_tells_what_brokers_carry_and_partitions_get_their_shares(
+def test_partitions_get_their_shares_of_the_rates_that_prometheus_knows(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answered(query: dict[str, list[str]]) -> tuple[int, str]:
-        # A minute before the first round, the first round, the second, and the third, which gets no answer.
-        return (503, "") if len(served.asked) == 4 else carried_until(float(query["time"][0]))
+        return (503, "") if len(served.asked) == 3 else carried_until(float(query["time"][0]))
 
     served.texts["/api/v1/query"] = answered
-    admin = SimulatedAdmin(small_cluster(*LINES))
+    admin = growing(LINES)
     told: list[Collected] = []
-
-    def tell(each: Collected) -> None:
-        told.append(each)
-        for partition, records in zip(ORDERS, (100, 300, 50), strict=True):
-            admin.produce(partition, size=records * 10, records=records)
-
-    # Without the first look nobody knows how offsets grew.
-    for partition in ORDERS:
-        admin.produce(partition, size=10, records=1)
     inputs = reach(monkeypatch, admin)
     exporters = exporters_named(inputs, served.url, None, None)
-    collect(inputs, str(tmp_path), Schedule(MINUTE, 3 * MINUTE), tell, exporters)
-    brokers = rows(tmp_path / "_brokers")
-    assert set(brokers[0]) == {*BROKER_COLUMNS}
-    figures = [tuple(row[name] for name in list(BROKER_COLUMNS)[2:]) for row in brokers]
-    gauges = (0.25, 7.5, 500.25, None, 11.0)
-    round_ = [(1, 100.0, 200.0, 10.0, *gauges), (2, 200.0, 400.0, 10.0, *gauges)]
-    assert figures == round_ * 3
-    assert [each.brokers for each in told] == [2, 2, 0, 2]
-    assert [each.untold for each in told][2] == (
-        f"Prometheus at {served.url} answers with HTTP status 503: what brokers carry is unknown",
-    )
-    shares = {
-        (row["ts"], row["partition"]): (row["bytes_in"], row["bytes_out"], row.get("estimated"))
-        for row in rows(tmp_path)
-    }
-    moments = sorted({ts for ts, _ in shares})
-    assert [shares[moments[0], number][:2] for number in range(3)] == [(None, None)] * 3
+    collect(inputs, str(tmp_path), Schedule(MINUTE, 3 * MINUTE), lambda each: grow(admin, told, each), exporters)
+    assert [each.untold for each in told] == [
+        (),
+        (),
+        (f"Prometheus at {served.url} answers with HTTP status 503: what brokers carry is unknown",),
+        (),
+    ]
+    shares = rates(tmp_path)
+    # No round before the first one tells how offsets grew.
+    assert [each[:2] for each in shares[:3]] == [(None, None)] * 3
     # Broker 1 leads two partitions, which took 100 and 300 records; broker 2 the third alone.
-    assert [shares[moments[1], number] for number in range(3)] == [(25, 50, True), (75, 150, True), (200, 400, True)]
-    assert [shares[moments[2], number][:2] for number in range(3)] == [(None, None)] * 3
-    assert shares[moments[3], 2] == (200, 400, True)
+    assert shares[3:6] == [(25, 50, True), (75, 150, True), (200, 400, True)]
+    assert [each[:2] for each in shares[6:9]] == [(None, None)] * 3
+    assert shares[9:] == shares[3:6]
 
 
-def test_prometheus_is_asked_for_one_cluster_and_a_first_round_has_rates(
+def test_prometheus_is_asked_for_one_cluster_and_brokers_are_known_by_their_ids_or_hosts(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "client").write_text("bearer.token=${env:TOKEN}\n")
-    name, latency = "kafka_server_BrokerTopicMetrics_Count", "kafka_network_RequestMetrics_99thPercentile"
+    name = "kafka_server_BrokerTopicMetrics_Count"
 
     def answered(query: dict[str, list[str]]) -> tuple[int, str]:
         at = float(query["time"][0])
         return vector(
-            (name, {"name": "BytesInPerSec", "instance": "kafka-1.kafka.svc:7071"}, at * 5),
-            (name, {"name": "BytesOutPerSec", "pod": "kafka-2"}, at * 7),
+            (name, {"name": "BytesInPerSec", "topic": "orders", "instance": "kafka-1.kafka.svc:7071"}, at * 5),
+            (name, {"name": "BytesOutPerSec", "topic": "orders", "pod": "kafka-2"}, at * 7),
+            (name, {"name": "BytesOutPerSec", "topic": "clicks", "broker_id": "3"}, at),
+            # The other cluster has no topic of that name, but its broker 3 has a total of its own.
             (name, {"name": "BytesOutPerSec", "broker_id": "3"}, at),
             (name, {"name": "BytesOutPerSec", "broker_id": "3", "cluster": "other"}, at + 1),
             (name, {"name": "BytesOutPerSec", "instance": "elsewhere:7071"}, at),
-            (latency, {"name": "TotalTimeMs", "request": "Produce", "broker": "1"}, 4),
         )
 
     served.texts["/prom/api/v1/query"] = answered
-    admin = with_hosts(SimulatedAdmin(small_cluster(*LINES)))
+    admin = with_hosts(growing([*LINES, "clicks-0: 3,1 size 9"]))
+    start = admin.clock.now().timestamp()
     inputs = reach(monkeypatch, admin)
     exporters = exporters_named(inputs, f"{served.url}/prom/", 'env="prod"', str(tmp_path / "client"))
     told: list[Collected] = []
-    collect(inputs, str(tmp_path / "out"), verb.ONCE, told.append, exporters)
-    found = rows(tmp_path / "out/_brokers")
-    assert [(row["broker"], row["bytes_in"], row["bytes_out"], row["produce_ms"]) for row in found] == [
-        (1, pytest.approx(5), None, 4),
-        (2, None, pytest.approx(7), None),
-    ]
-    assert told[0].untold == (
+    collect(inputs, str(tmp_path / "out"), Schedule(MINUTE, MINUTE), lambda each: grow(admin, told, each), exporters)
+    clicks, *orders = rates(tmp_path / "out")[4:]
+    assert clicks == (None, None, False)
+    assert orders == [(1.25, None, True), (3.75, None, True), (None, pytest.approx(7), True)]
+    assert told[1].untold == (
         "figures of elsewhere:7071 are of no broker that is known by its id or host: not used",
         "figures of broker 3 are told twice, as of two clusters: unknown; pick one by --prometheus-match",
     )
-    now = admin.clock.now().timestamp()
-    assert [float(query["time"][0]) for _, query, _ in served.asked] == [now - 60, now]
+    assert [float(query["time"][0]) for _, query, _ in served.asked] == [start, start + 60]
     assert all(', env="prod"}' in query["query"][0] for _, query, _ in served.asked)
     assert {header for _, _, header in served.asked} == {"Bearer s3cret"}
     assert "s3cret" not in repr(exporters)
@@ -221,7 +210,6 @@ def test_a_prometheus_that_does_not_answer_costs_no_round(
     (reason,) = told[0].untold
     assert words in reason
     assert told[0].partitions == 3
-    assert not (tmp_path / "_brokers").exists()
 
 
 @pytest.mark.parametrize(
@@ -270,12 +258,13 @@ def test_a_prometheus_that_answers_late_is_asked_for_a_minute_ago_then(
     served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answered(query: dict[str, list[str]]) -> tuple[int, str]:
-        total = float(query["time"][0]) * 5
-        figure = ("kafka_server_BrokerTopicMetrics_Count", {"name": "BytesInPerSec", "broker": "1"}, total)
-        return vector(figure) if len(served.asked) > 1 else (503, "")
+        return carried_until(float(query["time"][0])) if len(served.asked) > 1 else (503, "")
 
     served.texts["/api/v1/query"] = answered
-    inputs = reach(monkeypatch, SimulatedAdmin(small_cluster(*LINES)))
+    admin = growing(LINES)
+    start = admin.clock.now().timestamp()
+    inputs = reach(monkeypatch, admin)
     exporters = exporters_named(inputs, served.url, None, None)
-    collect(inputs, str(tmp_path), Schedule(MINUTE, MINUTE), lambda _: None, exporters)
-    assert [row["bytes_in"] for row in rows(tmp_path / "_brokers")] == [pytest.approx(5)]
+    collect(inputs, str(tmp_path), Schedule(MINUTE, MINUTE), lambda each: grow(admin, [], each), exporters)
+    assert [float(query["time"][0]) for _, query, _ in served.asked] == [start, start, start + 60]
+    assert rates(tmp_path)[3:] == [(25, 50, True), (75, 150, True), (200, 400, True)]
