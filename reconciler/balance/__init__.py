@@ -15,7 +15,7 @@ Where samples come from: `workflow.collect` asks Kafka itself, and `exporters` a
 
 How samples become figures, in `spark`; both jobs begin alike:
 
-    sources, formats      files of every kind -> one table of samples
+    sources               files of every kind -> one table of samples
     prometheus            figures of exporters and recorded rules, by their names (metric_names)
     normalise             every rule marks what it finds; what is left out is counted, never dropped unseen
     growth                rates that were not measured, from the growth of offsets and sizes
@@ -24,19 +24,13 @@ How samples become figures, in `spark`; both jobs begin alike:
 
     load                  a partition's time buckets -> average, 95th percentile, maximum, peak
 
-`lake` keeps days that are never computed twice, and both jobs read them in place of samples:
-
-    bronze                the samples as they came, in one folder for each run that took files
-    silver, gold          a row a partition and bucket; the loads and the report of a day: of days whose samples changed
-
 `balance_job` goes on to brokers, racks, log dirs, topics and clusters, before and after a plan:
 
     buckets, soundness    each one's sum in each time bucket, then its statistics: percentiles do not add up
     replica_load          which replica stands where: counts, sizes, what a plan moves; the levels of each carrier
     figures, skew         all figures of all levels; how evenly the brokers carry them
+    forecast              the days until a disk is full: growth, which ends where retention ends it
     collected             the tables as the report's values
-    history_job           what the time of samples tells: `history` (week, series, skew by period), `history_changes`;
-                          `history_collected`: as the report's values
 
 The house below never imports this wing. Spark is loaded when a job needs it, never by `plan` without policies.
 """

@@ -100,9 +100,8 @@ def _answer(content: bytes) -> list[Any]:
         if answer.get("status") != "success":
             raise NotTold(f"answers with an error: {str(answer.get('error'))[:200]}")
         result = answer["data"]["result"]
-        if answer["data"]["resultType"] == "vector" and all(
-            len(each["value"]) == len(("at", "value")) for each in result
-        ):
+        pairs = [each["value"] for each in result]
+        if answer["data"]["resultType"] == "vector" and all(len(pair) == len(("at", "value")) for pair in pairs):
             return list(result)
     except (ValueError, KeyError, TypeError, AttributeError):
         pass

@@ -155,7 +155,7 @@ def find_sample_files(paths: Iterable[str], measure: str | None = None) -> Found
             files.setdefault(given, SampleFile(given, Kind.PLACE, root=given, measure=measure or ""))
             continue
         for path in _matches(as_local(given)):
-            found = _at(path, _root(given, path), notes, problems, measure=measure)
+            found = _at(path, _root(given, path), notes, problems, measure)
             files |= {file.path: file for file in found if file.path not in files}
     if problems:
         raise InvalidInput(problems)
@@ -163,14 +163,7 @@ def find_sample_files(paths: Iterable[str], measure: str | None = None) -> Found
     return Found(tuple(files[path] for path in sorted(files)), tuple(notes))
 
 
-def _at(
-    given: Path,
-    root: Path,
-    notes: list[str],
-    problems: list[Problem],
-    *,
-    measure: str | None,
-) -> list[SampleFile]:
+def _at(given: Path, root: Path, notes: list[str], problems: list[Problem], measure: str | None) -> list[SampleFile]:
     """Return the files at and below a path, each Delta or Iceberg table as one; add to the notes and problems."""
     found, passed_over = _below(given)
     base = given.absolute()

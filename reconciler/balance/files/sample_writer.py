@@ -7,7 +7,7 @@ DIR itself is a table of samples, at a path as at a URI. Each file is one round 
 """
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
@@ -22,18 +22,18 @@ from reconciler.model.problem import ReconcilerError
 from reconciler.model.sample import ClusterSample
 
 UNWRITTEN, NO_PYARROW = "KR141", "KR142"
+_COLUMNS = {**SAMPLE_COLUMNS, LOG_START: "int64", ESTIMATED: "bool_"}
 # What Spark's ExternalCatalogUtils.escapePathName escapes, and every other reader of such folders takes back.
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | frozenset(map(chr, range(32)))
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The result of one round; the file is None if there was nothing to write."""
+    """The result of one round."""
 
     partitions: int
     replicas: int
     """How many replicas on disk the sizes of the partitions were taken from."""
-    partitions_file: Path | None = None
 
 
 def require_pyarrow() -> None:
@@ -42,40 +42,24 @@ def require_pyarrow() -> None:
 
 
 def write_round(out: Path, cluster: str, at: datetime, sample: ClusterSample, *, rates: Shares | None = None) -> Round:
-    """Write one sample of every partition of that cluster into one new file.
+    """Write one sample of every partition of that cluster into one new file; without partitions, no file.
 
     `rates`: what partitions got of their topics' rates.
     """
     moment = at.astimezone(UTC)
     sizes = sample.sizes()
     shares = rates or {}
-    partitions = [
+    rows = [
         (
             moment, cluster, *key, *(shares.get(key, {}).get(rate) for rate in RATES), sizes.get(key),
             sample.end_offsets.get(key), sample.start_offsets.get(key), key in shares,
         )
         for key in sample.partitions()
     ]  # fmt: skip
-    file = _write_partitions(out / new_place(cluster, moment), partitions)
-    return Round(len(partitions), len(sample.replicas), file)
-
-
-def new_place(cluster: str, moment: datetime) -> Path:
-    """Return a new file's place below the folder of the samples, for samples of that moment (UTC)."""
-    name = f"{moment:%Y%m%dT%H%M%S.%fZ}-{uuid4().hex[:8]}.parquet"
-    return Path(f"cluster={escaped(cluster)}") / f"date={moment:%Y-%m-%d}" / name
-
-
-def _write_partitions(path: Path, rows: Sequence[tuple[object, ...]]) -> Path | None:
-    """Write rows that end in a log's start, and in whether rates are estimated: columns that are there where any is."""
-    columns = {**SAMPLE_COLUMNS, LOG_START: "int64", ESTIMATED: "bool_"}
-    unused = {
-        *(() if any(row[-2] is not None for row in rows) else (LOG_START,)),
-        *(() if any(row[-1] for row in rows) else (ESTIMATED,)),
-    }
-    places = [place for place, name in enumerate(columns) if name not in unused]
-    kept = {name: kind for name, kind in columns.items() if name not in unused}
-    return _write(path, kept, [tuple(row[place] for place in places) for row in rows])
+    if rows:
+        name = f"{moment:%Y%m%dT%H%M%S.%fZ}-{uuid4().hex[:8]}.parquet"
+        _write(out / f"cluster={escaped(cluster)}" / f"date={moment:%Y-%m-%d}" / name, rows)
+    return Round(len(rows), len(sample.replicas))
 
 
 def escaped(name: str) -> str:
@@ -83,24 +67,24 @@ def escaped(name: str) -> str:
     return "".join(f"%{ord(each):02X}" if each in _ESCAPED else each for each in name)
 
 
-def _write(path: Path, columns: Mapping[str, str], rows: Sequence[tuple[object, ...]]) -> Path | None:
-    """Write the rows, whose values are in the order of the columns; no rows, no file."""
-    if not rows:
-        return None
+def _write(path: Path, rows: Sequence[tuple[object, ...]]) -> None:
+    """Write rows with the values of _COLUMNS. A log's start and `estimated` are columns only if a row has them."""
     arrow = _pyarrow()
     from pyarrow import parquet
 
-    schema = arrow.schema(
-        [
-            (name, arrow.timestamp("us", tz="UTC") if kind == "timestamp" else getattr(arrow, kind)())
-            for name, kind in columns.items()
-        ]
+    values = dict(zip(_COLUMNS, zip(*rows, strict=True), strict=True))
+    if all(start is None for start in values[LOG_START]):
+        del values[LOG_START]
+    if not any(values[ESTIMATED]):
+        del values[ESTIMATED]
+    types = {name: getattr(arrow, kind) for name, kind in _COLUMNS.items() if kind != "timestamp"}
+    moments = arrow.timestamp("us", tz="UTC")
+    table = arrow.table(
+        {name: arrow.array(each, types[name]() if name in types else moments) for name, each in values.items()}
     )
-    arrays = [arrow.array(values, type=each.type) for values, each in zip(zip(*rows, strict=True), schema, strict=True)]
     content = io.BytesIO()
-    parquet.write_table(arrow.Table.from_arrays(arrays, schema=schema), content, compression="zstd")
+    parquet.write_table(table, content, compression="zstd")
     write_atomically(path, content.getvalue(), "samples", UNWRITTEN)
-    return path
 
 
 def _pyarrow() -> ModuleType:

@@ -134,7 +134,16 @@ def carried(figures: Iterable[Exported], brokers: Brokers, counters: Counters, a
         if key not in best or (is_gauge, rate is None) < (best[key][0], best[key][1] is None):
             best[key] = is_gauge, rate
     known = {key: value for key, (_, value) in best.items() if key.broker not in twice}
-    return Carried(_topics(known), (*_of_strangers(strangers), *_of_twice(twice)))
+    untold = []
+    if strangers:
+        some = ", ".join(sorted(strangers)[:3])
+        untold.append(f"figures of {some} are of no broker that is known by its id or host: not used")
+    if twice:
+        ids = ", ".join(map(str, sorted(twice)))
+        untold.append(
+            f"figures of broker {ids} are told twice, as of two clusters: unknown; pick one by --prometheus-match"
+        )
+    return Carried(_topics(known), tuple(untold))
 
 
 def _meaning(figure: Exported) -> _Meaning | None:
@@ -154,15 +163,3 @@ def _topics(known: Mapping[_Key, float | None]) -> tuple[TopicRate, ...]:
         if key.topic is not None and value is not None:
             of[key.broker, key.topic][key.measure] = value
     return tuple(TopicRate(broker, topic, **of[broker, topic]) for broker, topic in sorted(of))
-
-
-def _of_strangers(strangers: set[str]) -> Iterable[str]:
-    if strangers:
-        some = ", ".join(sorted(strangers)[:3])
-        yield f"figures of {some} are of no broker that is known by its id or host: not used"
-
-
-def _of_twice(twice: set[int]) -> Iterable[str]:
-    if twice:
-        brokers = ", ".join(map(str, sorted(twice)))
-        yield f"figures of broker {brokers} are told twice, as of two clusters: unknown; pick one by --prometheus-match"

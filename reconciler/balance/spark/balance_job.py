@@ -239,11 +239,12 @@ def balance_of_samples(
             found = told(summed, assigned.carriers, assigned.partition_counts, bucket_seconds)
         standing = replicas(assigned.partitions)
         if not has_all_sizes:
-            standing = with_sizes(standing, _last_sizes(rows))
+            sized = rows.where(F.col("size_bytes").isNotNull()).groupBy(*PARTITION)
+            standing = with_sizes(standing, sized.agg(F.max_by("size_bytes", "bucket").alias("last_size")))
         whole = with_growth(summed, rows, carriers, found.with_slopes)
         if found.with_holes:
-            with_holes = _clusters(rows.sparkSession, found.with_holes)
-            holed = of_carried(rows, carriers).join(with_holes, on="cluster", how="left_semi")
+            with_holes = rows.sparkSession.createDataFrame(arrow_table({"cluster": TEXT}, zip(found.with_holes)))
+            holed = of_carried(rows, carriers).join(F.broadcast(with_holes), on="cluster", how="left_semi")
             series = settled(series_of(holed, _WAYS))
             fills = settled(with_known(fills_of(series, _WAYS), series, _WAYS))
             averages = averages_of(series, _WAYS)
@@ -255,10 +256,8 @@ def balance_of_samples(
         rates = settled(statistics(by_bucket, spans))
         kept.append(rates)
         hours = None if headroom is None else hours_of_week(by_bucket, known, headroom.share, headroom.most)
-        by_growth = partial(_by_growth_alone, assigned, standing, rows)
-        with _balance(
-            assigned, standing, rates, found, has_found_sizes=not has_all_sizes, by_growth=by_growth
-        ) as balance:
+        slopes = partial(slopes_of, rows)
+        with _balance(assigned, standing, rates, found, slopes, has_found_sizes=not has_all_sizes) as balance:
             yield replace(balance, hours=hours)
     finally:
         for table in kept:
@@ -310,31 +309,14 @@ def balance_of_loads(assigned: Assignments, loads: DataFrame) -> Iterator[Balanc
     sizes = loads.select(*PARTITION, F.col("size_bytes").alias("last_size"))
     sized = with_sizes(replicas(assigned.partitions), sizes)
     slopes = loads.select(*PARTITION, whole_growth(F.col("growth_bytes_per_day")).alias(GROWTH))
-    known = known_carriers(assigned.carriers)
-    ahead = None if assigned.limits is None else by_growth_alone(slopes, sized, assigned.limits, known)
-    rates = rates_of_loads(loads, sized, known)
-    with _balance(assigned, sized, rates, None, has_found_sizes=True, ahead=ahead) as found:
+    rates = rates_of_loads(loads, sized, known_carriers(assigned.carriers))
+    with _balance(assigned, sized, rates, None, lambda: slopes, has_found_sizes=True) as found:
         yield found
-
-
-def _clusters(spark: SparkSession, names: Sequence[str]) -> DataFrame:
-    return F.broadcast(spark.createDataFrame(arrow_table({"cluster": TEXT}, ((name,) for name in names))))
 
 
 def _spans(spark: SparkSession, found: Told) -> DataFrame:
     rows = ((*(row[name] for name in SPANS), row.cluster in found.with_slopes) for row in found.spans)
     return spark.createDataFrame(arrow_table({**SPANS, "has_slopes": YES_NO}, rows))
-
-
-def _last_sizes(samples: DataFrame) -> DataFrame:
-    known = samples.where(F.col("size_bytes").isNotNull())
-    return known.groupBy(*PARTITION).agg(F.max_by("size_bytes", "bucket").alias("last_size"))
-
-
-def _by_growth_alone(assigned: Assignments, standing: DataFrame, rows: DataFrame) -> DataFrame | None:
-    if assigned.limits is None:
-        return None
-    return by_growth_alone(slopes_of(rows), standing, assigned.limits, known_carriers(assigned.carriers))
 
 
 @contextmanager
@@ -343,27 +325,27 @@ def _balance(
     standing: DataFrame,
     rates: DataFrame,
     seen: Told | None,
+    slopes: Callable[[], DataFrame],
     *,
-    has_found_sizes: bool = False,
-    ahead: DataFrame | None = None,
-    by_growth: Callable[[], DataFrame | None] | None = None,
+    has_found_sizes: bool,
 ) -> Iterator[Balance]:
-    """Yield the figures of these; `ahead` is what disks grow by (`forecast.by_growth_alone`).
+    """Yield the figures of these; `slopes` returns what partitions grow a day, for what retention lets them grow.
 
-    Without it days are what is free over the growth. If a disk is full within SOON_DAYS by that, `by_growth` computes
-    what retention lets partitions grow: it reads samples once more.
+    For samples it reads these once more, so days are what is free over the growth unless that fills a disk within
+    SOON_DAYS.
     """
     sizes = settled(found_sizes(standing)) if has_found_sizes else None
     kept = [] if sizes is None else [sizes]
     held = counts(assigned.carriers, assigned.places, sizes)
     placed = figures(held, rates, has_plan=assigned.has_plan)
-    if ahead is None:
+    limits = assigned.limits
+    if seen is not None or limits is None:
         found = settled(with_days_until_full(placed))
         kept.append(found)
-        is_soon = F.col(DAYS_UNTIL_FULL) <= SOON_DAYS
-        if by_growth is not None and assigned.limits is not None and not found.where(is_soon).isEmpty():
-            ahead = by_growth()
-    if ahead is not None:
+        if limits is not None and found.where(F.col(DAYS_UNTIL_FULL) <= SOON_DAYS).isEmpty():
+            limits = None
+    if limits is not None:
+        ahead = by_growth_alone(slopes(), standing, limits, known_carriers(assigned.carriers))
         placed = settled(placed)
         found = settled(with_days_until_full(placed, disk_forecasts(ahead, placed)))
         kept += [placed, found]

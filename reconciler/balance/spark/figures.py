@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from reconciler.balance.model.balance_report import Level
 from reconciler.balance.spark.buckets import sent_by_leader
-from reconciler.balance.spark.forecast import DAYS_UNTIL_FULL, IS_FORECAST
+from reconciler.balance.spark.forecast import DAYS_UNTIL_FULL, FORECAST_DAYS, HAS_FORECAST
 from reconciler.balance.spark.growth import significant, whole_growth
 from reconciler.balance.spark.normalise import MILLI, MOST_PER_SECOND
 from reconciler.balance.spark.replica_load import BEFORE, IN_RACK, KEYS, PARTITION, at_levels, by_carrier
@@ -90,24 +90,20 @@ def with_days_until_full(figures: DataFrame, forecasts: DataFrame | None = None)
     not_negative = F.when(F.col("free_bytes").isNotNull(), F.greatest(F.col("free_bytes"), F.lit(0)))
     growth = F.col("growth_bytes_per_day")
     days = F.when(growth > 0, F.round(not_negative / growth, 1))
-    days_by_row = figures.withColumn(DAYS_UNTIL_FULL, days)
     if forecasts is not None:
-        found = F.broadcast(forecasts.withColumnRenamed(DAYS_UNTIL_FULL, "forecast"))
-        is_forecast = F.coalesce(IS_FORECAST, F.lit(col=False))
-        days_by_row = (
-            days_by_row.join(found, on=list(KEYS), how="left")
-            .withColumn(DAYS_UNTIL_FULL, F.when(is_forecast, F.col("forecast")).otherwise(F.col(DAYS_UNTIL_FULL)))
-            .drop("forecast", IS_FORECAST)
-        )
-    return days_by_row.withColumn(DAYS_UNTIL_FULL, _first_full(DAYS_UNTIL_FULL)).drop(IN_RACK)
+        figures = figures.join(F.broadcast(forecasts), on=list(KEYS), how="left")
+        days = F.when(F.col(HAS_FORECAST), F.col(FORECAST_DAYS)).otherwise(days)
+    days_by_row = figures.withColumn(DAYS_UNTIL_FULL, days)
+    first_full = days_by_row.withColumn(DAYS_UNTIL_FULL, _first_full())
+    return first_full.drop(IN_RACK, FORECAST_DAYS, HAS_FORECAST)
 
 
-def _first_full(name: str) -> Column:
+def _first_full() -> Column:
     """Return the days until the first of its log dirs is full, or a whole broker where its log dirs tell nothing.
 
     What all of its disks have free would last longer than the fullest of them.
     """
-    level, days = F.col("level"), F.col(name)
+    level, days = F.col("level"), F.col(DAYS_UNTIL_FULL)
     is_disk = level.isin(Level.LOG_DIR.value, Level.BROKER.value)
     within = {Level.BROKER: ("broker",), Level.RACK: (IN_RACK,), Level.CLUSTER: ()}
     first = days

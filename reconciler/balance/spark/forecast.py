@@ -4,7 +4,7 @@ What partitions will have grown by is summed over the replicas of a disk for a l
 order of rows can show. One row a disk comes to the driver, and goes back to the figures.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from pyspark.sql import Column, DataFrame, Row
@@ -16,18 +16,14 @@ from reconciler.balance.spark.growth import GROWTH
 from reconciler.balance.spark.normalise import HOURS_A_DAY
 from reconciler.balance.spark.replica_load import KEYS, PARTITION, at_levels, by_carrier
 
-DAYS_UNTIL_FULL, IS_FORECAST = "days_until_full", "is_forecast"
+DAYS_UNTIL_FULL, FORECAST_DAYS, HAS_FORECAST = "days_until_full", "forecast_days", "has_forecast"
 SOON_DAYS = 14
 """A disk that growth fills within so many days is worth a second look at what retention lets partitions keep."""
 AHEAD_DAYS: tuple[int, ...] = (*range(15), 21, 28, 42, 60, 90, 120, 180, 270, 365, 730, 1825, 3650)
 """The days for which growth is summed; between two of them it is taken to be even."""
 _AHEAD = tuple(f"ahead_{days}" for days in AHEAD_DAYS)
 _DISKS = (Level.LOG_DIR.value, Level.BROKER.value)
-_COLUMNS = {
-    **{key: INT if key == "broker" else TEXT for key in KEYS},
-    DAYS_UNTIL_FULL: DOUBLE,
-    IS_FORECAST: YES_NO,
-}
+_COLUMNS = {**{key: INT if key == "broker" else TEXT for key in KEYS}, FORECAST_DAYS: DOUBLE, HAS_FORECAST: YES_NO}
 _MS_AN_HOUR = 3_600_000.0
 _DECIMALS = 1
 
@@ -75,24 +71,18 @@ def _room() -> Column:
 
 
 def disk_forecasts(ahead: DataFrame, figures: DataFrame) -> DataFrame:
-    """Return the keys of each row of `ahead`, DAYS_UNTIL_FULL and IS_FORECAST (true).
+    """Return the keys of each row of `ahead`, FORECAST_DAYS and HAS_FORECAST (true).
 
     Log dirs and brokers alone have days: those of racks and clusters follow from them. `figures` say what is free.
     """
+
+    def key(row: Row) -> tuple[object, ...]:
+        return tuple(row[name] for name in KEYS)
+
     sizes = figures.where(F.col("level").isin(*_DISKS)).select(*KEYS, "free_bytes").collect()
-    free = {_key(row): row.free_bytes for row in sizes}
-    rows = sorted(_rows(ahead.collect(), free))
-    return figures.sparkSession.createDataFrame(arrow_table(_COLUMNS, rows))
-
-
-def _rows(ahead: Sequence[Row], free: Mapping[tuple[object, ...], int | None]) -> Iterator[tuple[object, ...]]:
-    for row in ahead:
-        key = _key(row)
-        yield *key, days_until_full(row.ahead, free.get(key)), True
-
-
-def _key(row: Row) -> tuple[object, ...]:
-    return tuple(row[name] for name in KEYS)
+    free = {key(row): row.free_bytes for row in sizes}
+    rows = [(*key(row), days_until_full(row.ahead, free.get(key(row))), True) for row in ahead.collect()]
+    return figures.sparkSession.createDataFrame(arrow_table(_COLUMNS, sorted(rows)))
 
 
 def days_until_full(ahead: Sequence[int], free: int | None) -> float | None:

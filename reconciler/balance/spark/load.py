@@ -13,6 +13,8 @@ fails, that partition's samples are done again the first way.
 """
 
 from collections.abc import Callable
+from functools import reduce
+from operator import and_
 from typing import NamedTuple
 
 from pyspark import StorageLevel
@@ -23,7 +25,7 @@ from reconciler.balance.model.load_report import Rule
 from reconciler.balance.spark.holes import fills_of, rung_counts, with_p95
 from reconciler.balance.spark.normalise import GROUP, MARKED, MARKS, MICROS, MICROS_PER_DAY, MILLI, P95, counts, is_kept
 from reconciler.balance.spark.schemas import KEYS, LOADS, LOG_START, RATES
-from reconciler.balance.spark.spellings import all_of, settled
+from reconciler.balance.spark.spellings import settled
 
 HASH = "partition_hash"
 FILLED_BACK = "filled_back"
@@ -382,7 +384,7 @@ def _summed() -> list[Column]:
 
 def _is_sound() -> Column:
     seen = F.col("seen")
-    return all_of(
+    conditions = (
         F.col("is_one") & (F.col(MARKS) == 0),
         F.size(F.array_distinct("buckets_back")) == seen,
         *(F.col(f"{rate}_known") == seen for rate in RATES if rate not in _NEVER_MADE),
@@ -390,3 +392,4 @@ def _is_sound() -> Column:
         F.sort_array("writings_back") == F.col("writings_back"),
         *(F.sort_array(name) == F.col(name) for name in ("offsets_back", "starts_back")),
     )
+    return reduce(and_, conditions)

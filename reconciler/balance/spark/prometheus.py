@@ -34,7 +34,12 @@ _TOPIC = ("cluster", "topic")
 
 
 def prometheus_samples(spark: SparkSession, files: Sequence[SampleFile], cluster: str | None) -> DataFrame:
-    """Return a sample for each partition and moment, of the named cluster or else of the one a label names."""
+    """Return a sample for each partition and moment, of the named cluster or else of the one a label names.
+
+    A point of a series has `cluster, topic, partition, broker, named_by, log, rate, is_counter, ts, at, value,
+    written_at, marks`: `log` is a size or an end offset, `rate` a rate or a counter, of the partition or, if that is
+    None, of the topic. Brokers that are `named_by` one label have names of one kind. `at` is `ts` in microseconds.
+    """
     reader = spark.read.schema(_ANSWER)
     by_measure: dict[str, list[str]] = {}
     for file in files:
@@ -44,25 +49,15 @@ def prometheus_samples(spark: SparkSession, files: Sequence[SampleFile], cluster
         for measure, paths in sorted(by_measure.items())
     )
     series = united(answers)
-    unused = series.where(~_has_values()).transform(only_counted, Rule.UNUSED_SERIES)
-    return samples_of(series.transform(_points), unused, cluster)
-
-
-def samples_of(told: DataFrame, counted: DataFrame, cluster: str | None) -> DataFrame:
-    """Return the samples that the points of series come to, and the rows that are `only_counted`.
-
-    A point has `cluster, topic, partition, broker, named_by, log, rate, is_counter, ts, at, value, written_at, marks`:
-    `log` is a size or an end offset, `rate` a rate or what counts up to one, of the partition or, where that is None,
-    of the topic. Brokers that are `named_by` one thing have names of one kind. `at` is `ts` in microseconds.
-    """
-    points = told.transform(_told_once)
+    points = series.transform(_points).transform(_told_once)
     once = points.where(~has(Rule.DUPLICATE))
     rates = once.transform(_rates)
     own = rates.where(F.col("partition").isNotNull()).transform(_as_logs)
     logs = once.where(F.col("log").isNotNull()).select(*own.columns).unionByName(own).transform(_logs)
     topics = rates.where(F.col("partition").isNull()).transform(_of_topics)
     samples = logs.transform(_shares).join(topics, on=[*_TOPIC, "ts"], how="full").transform(_split)
-    samples = united((samples, points.where(has(Rule.DUPLICATE)).transform(_repeated), counted))
+    unused = series.where(~_has_values()).transform(_unused)
+    samples = united((samples, points.where(has(Rule.DUPLICATE)).transform(_repeated), unused))
     name = F.nullif("cluster", F.lit("")) if cluster is None else F.lit(cluster)
     return samples.withColumn("cluster", name).select(*SAMPLES.fieldNames(), "written_at", MARKS)
 
@@ -99,13 +94,13 @@ def _points(series: DataFrame) -> DataFrame:
         .withColumn("point", F.explode("values"))
         .withColumn("at", tried("try_cast(point[0] AS decimal(20,6)) * 1000000", "bigint"))
         .withColumn("ts", F.timestamp_micros("at"))
-        .transform(with_value, "point[1]")
+        .transform(_with_value)
         .drop("values", "point")
     )
 
 
-def with_value(points: DataFrame, text: str) -> DataFrame:
-    """Add the `value` that this SQL's text tells: unknown, and marked, where it is no number or negative."""
+def _with_value(points: DataFrame) -> DataFrame:
+    """Add the `value` of a point: unknown, and marked, if it is no number or negative."""
     is_number = ~F.isnan("read") & (F.abs("read") != F.lit(float("inf")))
     found = marks(
         mark(Rule.UNREADABLE, F.col("read").isNull()),
@@ -113,7 +108,7 @@ def with_value(points: DataFrame, text: str) -> DataFrame:
         mark(Rule.NEGATIVE, is_number & (F.col("read") < 0)),
     )
     return (
-        points.withColumn("read", tried(text, "double"))
+        points.withColumn("read", tried("point[1]", "double"))
         .withColumns({"value": F.when(is_number & (F.col("read") >= 0), F.col("read")), MARKS: found})
         .drop("read")
     )
@@ -261,7 +256,7 @@ def _repeated(points: DataFrame) -> DataFrame:
     return again.select(*keys, *unknown_but(*keys), "written_at", MARKS)
 
 
-def only_counted(rows: DataFrame, rule: Rule) -> DataFrame:
-    """Return a row without a time and a partition for each of these, which broke the rule."""
-    broken = mark(rule, F.lit(col=True)).alias(MARKS)
-    return rows.select("cluster", *unknown_but("cluster"), "written_at", broken)
+def _unused(series: DataFrame) -> DataFrame:
+    """Return a row without a time and a partition for each of these series: it is only counted."""
+    broken = mark(Rule.UNUSED_SERIES, F.lit(col=True)).alias(MARKS)
+    return series.select("cluster", *unknown_but("cluster"), "written_at", broken)

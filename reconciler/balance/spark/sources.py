@@ -7,7 +7,9 @@ some moments; their rates come from growth.
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from itertools import groupby
+from operator import or_
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that all of Spark's own examples use
@@ -32,7 +34,7 @@ from reconciler.balance.spark.normalise import MARKS, mark, marks
 from reconciler.balance.spark.prometheus import prometheus_samples
 from reconciler.balance.spark.schemas import LOG_START, RATES, SAMPLES, struct
 from reconciler.balance.spark.session import as_hadoop
-from reconciler.balance.spark.spellings import any_of, tried, united
+from reconciler.balance.spark.spellings import tried, united
 from reconciler.balance.spark.tables import read_format
 from reconciler.balance.spark.uri_results import by_name
 
@@ -190,7 +192,7 @@ def _converted(raw: DataFrame, schema: StructType) -> DataFrame:
         for name, kind in types.items()
         if kind != SAMPLES[name].dataType
     ]
-    is_unreadable = any_of(F.col("corrupt").isNotNull(), *lost)
+    is_unreadable = reduce(or_, lost, F.col("corrupt").isNotNull())
     return raw.select(
         *(value.alias(name) for name, value in values.items()),
         "written_at",

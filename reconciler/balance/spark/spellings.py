@@ -42,13 +42,3 @@ def settled(table: DataFrame) -> DataFrame:
         return session.table(name).localCheckpoint()
     finally:
         session.catalog.dropTempView(name)
-
-
-def all_of(first: Column, *others: Column) -> Column:
-    """Return whether all conditions hold."""
-    return reduce(lambda one, other: one & other, others, first)
-
-
-def any_of(first: Column, *others: Column) -> Column:
-    """Return whether one of the conditions holds."""
-    return reduce(lambda one, other: one | other, others, first)

@@ -113,17 +113,10 @@ def _round(admin: Admin, desired: Desired | None, out: Path, number: int, export
             raise
         return Collected(desired.cluster.name if desired else "", number, at, failed=str(error))
     cluster = _named(desired, sample.cluster_id)
-    told = Carried() if exporters is None else _carried(admin, exporters)
+    told = Carried() if exporters is None else exporters.look(admin)
     rates = {} if exporters is None else exporters.shares(sample, told)
     written = write_round(out, cluster, at, sample, rates=rates)
     return Collected(cluster, number, at, written, (*sample.untold, *told.untold))
-
-
-def _carried(admin: Admin, exporters: Exporters) -> Carried:
-    try:
-        return exporters.look(admin)
-    except ClusterUnavailable as error:
-        return Carried(untold=(f"what brokers carry is unknown: {error}",))
 
 
 def _sample(admin: Admin) -> ClusterSample:

@@ -9,6 +9,7 @@ from reconciler.admin.port import Admin
 from reconciler.balance.files.exporters import HttpClient, NotTold, checked_url, http_client, queried
 from reconciler.balance.model.exported import Brokers, Carried, Counters, carried
 from reconciler.balance.model.shares import Shares, split
+from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.inputs import Inputs
@@ -39,14 +40,16 @@ class Exporters:
 
     def look(self, admin: Admin) -> Carried:
         """Return the current rates of topics, as far as Prometheus knows them."""
-        brokers = Brokers.of({broker.id: broker.host for broker in admin.brokers().values()})
-        now = admin.clock.time_of_day().timestamp()
         try:
+            brokers = Brokers.of({broker.id: broker.host for broker in admin.brokers().values()})
+            now = admin.clock.time_of_day().timestamp()
             if self._offsets and not self._counters.last:
                 self._carried(brokers, now - LOOK_BACK_SECONDS)
             return self._carried(brokers, now)
         except NotTold as error:
             return Carried(untold=(f"Prometheus at {self.prometheus} {error}: what brokers carry is unknown",))
+        except ClusterUnavailable as error:
+            return Carried(untold=(f"what brokers carry is unknown: {error}",))
 
     def shares(self, sample: ClusterSample, told: Carried) -> Shares:
         """Return what each partition got of its topic's rates, by how its end offset grew since the last round."""

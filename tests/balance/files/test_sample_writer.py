@@ -11,7 +11,7 @@ import pytest
 from pyarrow import dataset
 
 from reconciler.balance.files import sample_writer
-from reconciler.balance.files.sample_writer import escaped, write_round
+from reconciler.balance.files.sample_writer import Round, escaped, write_round
 from reconciler.model.cluster import Partition, Topic
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.sample import ClusterSample, ReplicaOnDisk
@@ -49,9 +49,9 @@ def test_a_partition_has_the_bytes_of_its_leader_and_what_is_not_told_is_null(tm
 
 
 def test_columns_have_the_types_of_the_contract(tmp_path: Path) -> None:
-    done = write_round(tmp_path, "prod", AT, SAMPLE)
-    assert done.partitions_file is not None
-    assert [f"{each.name}: {each.type}" for each in pq.ParquetFile(done.partitions_file).schema_arrow] == [
+    write_round(tmp_path, "prod", AT, SAMPLE)
+    (file,) = tmp_path.rglob("*.parquet")
+    assert [f"{each.name}: {each.type}" for each in pq.ParquetFile(file).schema_arrow] == [
         "ts: timestamp[us, tz=UTC]", "cluster: string", "topic: string", "partition: int32", "bytes_in: double",
         "bytes_out: double", "messages_in: double", "size_bytes: int64", "end_offset: int64",
     ]  # fmt: skip
@@ -68,18 +68,18 @@ def test_where_logs_start_is_a_column_of_its_own_where_it_is_known(tmp_path: Pat
 
 
 def test_two_rounds_of_the_same_moment_are_two_files_and_no_other_is_left(tmp_path: Path) -> None:
-    first, second = write_round(tmp_path, "prod", AT, SAMPLE), write_round(tmp_path, "prod", AT, SAMPLE)
+    for _ in range(2):
+        write_round(tmp_path, "prod", AT, SAMPLE)
     on_disk = sorted(file for file in tmp_path.rglob("*") if file.is_file())
-    assert {first.partitions_file, second.partitions_file} == {*on_disk}
     assert len(on_disk) == 2
     assert {file.name[:23] for file in on_disk} == {"20261121T140211.250000Z"}
 
 
 def test_the_day_is_that_of_utc(tmp_path: Path) -> None:
     midnight = datetime(2026, 11, 22, 0, 30, tzinfo=timezone(timedelta(hours=2)))
-    done = write_round(tmp_path, "prod", midnight, SAMPLE)
-    assert done.partitions_file is not None
-    assert done.partitions_file.parent.name == "date=2026-11-21"
+    write_round(tmp_path, "prod", midnight, SAMPLE)
+    (file,) = tmp_path.rglob("*.parquet")
+    assert file.parent.name == "date=2026-11-21"
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,14 @@ def test_the_day_is_that_of_utc(tmp_path: Path) -> None:
 )
 def test_a_name_of_any_characters_is_one_folder_and_comes_back(tmp_path: Path, name: str, folder: str) -> None:
     assert escaped(name) == folder
-    done = write_round(tmp_path, name, AT, SAMPLE)
-    assert done.partitions_file is not None
-    assert done.partitions_file.parent.parent == tmp_path / f"cluster={folder}"
+    write_round(tmp_path, name, AT, SAMPLE)
+    (file,) = tmp_path.rglob("*.parquet")
+    assert file.parent.parent == tmp_path / f"cluster={folder}"
     assert {row["cluster"] for row in rows(tmp_path)} == {name}
 
 
 def test_nothing_to_write_writes_nothing(tmp_path: Path) -> None:
-    assert write_round(tmp_path, "prod", AT, ClusterSample("id")).partitions_file is None
+    assert write_round(tmp_path, "prod", AT, ClusterSample("id")) == Round(0, 0)
     assert list(tmp_path.iterdir()) == []
 
 
