@@ -133,7 +133,7 @@ def _repeatable(text: str, folder: Path, days: Collection[str]) -> str:
     text = text.replace(str(folder), "FOLDER")
     text = re.sub(rf"({'|'.join(sorted(days))})[T ]\d\d:\d\d(:\d\d(\.\d+)?)?", "NOW", text)
     text = re.sub(r"(?<=_timestamp_seconds).* [\d.]+", " NOW", text)
-    text = re.sub(r"\bDone in [\d.]+ m?s", "Done in TIME", text)
+    text = re.sub(r"\bDone in (under )?\d+( s| min|h(\d+m)?)", "Done in TIME", text)
     return re.sub(r"^Spark: .*", "Spark: COSTS", text, flags=re.MULTILINE)
 
 
