@@ -345,9 +345,9 @@ def _balance(
         if limits is not None and found.where(F.col(DAYS_UNTIL_FULL) <= SOON_DAYS).isEmpty():
             limits = None
     if limits is not None:
-        ahead = by_growth_alone(slopes(), standing, limits, known_carriers(assigned.carriers))
+        growths = by_growth_alone(slopes(), standing, limits, known_carriers(assigned.carriers))
         placed = settled(placed)
-        found = settled(with_days_until_full(placed, disk_forecasts(ahead, placed)))
+        found = settled(with_days_until_full(placed, disk_forecasts(growths, placed)))
         kept += [placed, found]
     copied = moved(standing) if assigned.has_plan else None
     try:

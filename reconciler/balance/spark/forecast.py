@@ -1,7 +1,7 @@
-"""Computes the days until each disk is full: its partitions grow on as they did, up to what retention lets them keep.
+"""Computes the days until each disk is full: its partitions grow on as they did, and retention ends their growth.
 
-What partitions will have grown by is summed over the replicas of a disk for a list of days, in whole bytes, so that no
-order of rows can show. One row a disk comes to the driver, and goes back to the figures.
+For each of AHEAD_DAYS the growth of a disk's replicas is summed in whole bytes, so the order of rows does not show. One
+row a disk comes to the driver, and goes back to the figures.
 """
 
 from collections.abc import Sequence
@@ -29,10 +29,10 @@ _DECIMALS = 1
 
 
 def by_growth_alone(slopes: DataFrame, replicas: DataFrame, limits: DataFrame, known: DataFrame) -> DataFrame:
-    """Return what each log dir, broker, rack and cluster grows by, of what partitions grow a day: the keys, `ahead`.
+    """Return the growth of each log dir, broker, rack and cluster, given the daily growth of partitions.
 
-    `ahead` has a figure for each of AHEAD_DAYS. `limits` are of topics, as `files.retention_table` makes them. A
-    partition that grows does so up to what retention lets it keep; one that shrinks does so until nothing is left.
+    Columns: the keys, and `growths`, the bytes for each of AHEAD_DAYS. `limits` is a `files.retention_table`. A
+    partition grows up to the size that retention lets it keep, and shrinks until it is empty.
     """
     slopes = slopes.where(F.col(GROWTH).isNotNull())
     each = (
@@ -42,25 +42,25 @@ def by_growth_alone(slopes: DataFrame, replicas: DataFrame, limits: DataFrame, k
         .withColumn("inflow", F.greatest(F.col("growth"), F.lit(0)) / HOURS_A_DAY)
         .withColumn("room", _room())
     )
-    after = [
+    growths = [
         F.floor(F.greatest(F.least(F.col("growth") * days, F.col("room")), -F.col("size"))).alias(name)
         for days, name in zip(AHEAD_DAYS, _AHEAD, strict=True)
     ]
     sums = [F.sum(name).alias(name) for name in _AHEAD]
     return (
-        by_carrier(each.select("carriers", *after), *sums)
+        by_carrier(each.select("carriers", *growths), *sums)
         .transform(at_levels, known.where(F.col("level") != Level.TOPIC.value))
         .groupBy(*KEYS)
         .agg(*sums)
-        .select(*KEYS, F.array(*(F.coalesce(name, F.lit(0)) for name in _AHEAD)).alias("ahead"))
+        .select(*KEYS, F.array(*(F.coalesce(name, F.lit(0)) for name in _AHEAD)).alias("growths"))
     )
 
 
 def _room() -> Column:
-    """Return how much a partition may still grow until retention deletes what comes in; None where nothing bounds it.
+    """Return the bytes that a partition may still grow until retention deletes as much as arrives; None: no limit.
 
-    By time it is what comes in during the retention, and half of what a segment takes: Kafka deletes a segment once its
-    newest record is too old.
+    The time limit keeps the inflow of the retention time and half of a segment, because Kafka deletes a whole segment
+    once its newest record is too old.
     """
     inflow = F.col("inflow")
     rolled = F.least(F.col("segment_ms") / _MS_AN_HOUR, F.col("segment_bytes") / F.nullif("inflow", F.lit(0.0)))
@@ -70,10 +70,10 @@ def _room() -> Column:
     return F.when(ceiling.isNotNull(), F.greatest(ceiling - F.col("size"), F.lit(0.0)))
 
 
-def disk_forecasts(ahead: DataFrame, figures: DataFrame) -> DataFrame:
-    """Return the keys of each row of `ahead`, FORECAST_DAYS and HAS_FORECAST (true).
+def disk_forecasts(growths: DataFrame, figures: DataFrame) -> DataFrame:
+    """Return the keys of each row of `by_growth_alone`, FORECAST_DAYS and HAS_FORECAST (true).
 
-    Log dirs and brokers alone have days: those of racks and clusters follow from them. `figures` say what is free.
+    Only log dirs and brokers have days; racks and clusters take the days of their disks. `figures` have the free bytes.
     """
 
     def key(row: Row) -> tuple[object, ...]:
@@ -81,22 +81,22 @@ def disk_forecasts(ahead: DataFrame, figures: DataFrame) -> DataFrame:
 
     sizes = figures.where(F.col("level").isin(*_DISKS)).select(*KEYS, "free_bytes").collect()
     free = {key(row): row.free_bytes for row in sizes}
-    rows = [(*key(row), days_until_full(row.ahead, free.get(key(row))), True) for row in ahead.collect()]
+    rows = [(*key(row), days_until_full(row.growths, free.get(key(row))), True) for row in growths.collect()]
     return figures.sparkSession.createDataFrame(arrow_table(_COLUMNS, sorted(rows)))
 
 
-def days_until_full(ahead: Sequence[int], free: int | None) -> float | None:
-    """Return after how many days a disk with so many bytes free is full, by what it grows until each of AHEAD_DAYS.
+def days_until_full(growths: Sequence[int], free: int | None) -> float | None:
+    """Return after how many days a disk with so many free bytes is full, given its growth for each of AHEAD_DAYS.
 
-    None where what is free is unknown, or where the disk is not full by the last of these days.
+    None if the free bytes are unknown, or if the disk is not full by the last of these days.
     """
     if free is None:
         return None
     if free <= 0:
         return 0.0
-    for (first, here), (then, there) in pairwise(zip(AHEAD_DAYS, ahead, strict=True)):
-        if there >= free:
-            share = (free - here) / (there - here)
-            hours = first * HOURS_A_DAY + share * ((then - first) * HOURS_A_DAY)
+    for (day, grown), (next_day, next_grown) in pairwise(zip(AHEAD_DAYS, growths, strict=True)):
+        if next_grown >= free:
+            share = (free - grown) / (next_grown - grown)
+            hours = day * HOURS_A_DAY + share * ((next_day - day) * HOURS_A_DAY)
             return round(hours / HOURS_A_DAY, _DECIMALS)
     return None
