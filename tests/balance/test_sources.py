@@ -9,7 +9,7 @@ from helpers.samples.sample_tables import START, STRANGE
 
 from reconciler.balance.files.sample_files import Kind, SampleFile, find_sample_files
 from reconciler.balance.model.load_report import LoadReport
-from reconciler.balance.spark.loads_job import SampleTask, State, run_loads
+from reconciler.balance.spark.loads_job import SampleTask, run_loads
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render.as_json import document
 
@@ -29,11 +29,11 @@ def tmp_path(tmp_path: Path) -> Path:
 
 
 def _run(
-    spark: "SparkSession", out: Path, *paths: Path, cluster: str | None = None, state: State | None = None
+    spark: "SparkSession", out: Path, *paths: Path, cluster: str | None = None, keys: list[TopicPartition] | None = None
 ) -> tuple[LoadReport, dict[tuple[str, int], dict[str, Any]]]:
     from pyarrow import parquet
 
-    task = SampleTask(find_sample_files(map(str, paths)).files, MINUTE, NOW, cluster, state)
+    task = SampleTask(find_sample_files(map(str, paths)).files, MINUTE, NOW, cluster, keys)
     report = run_loads(spark, task, str(out), document)
     return report, {(row["topic"], row["partition"]): row for row in parquet.read_table(out).to_pylist()}
 
@@ -109,7 +109,7 @@ def test_snapshots_become_rates_by_growth_and_strangers_to_the_state_are_left_ou
         (tmp_path / "in").mkdir(exist_ok=True)
         (tmp_path / "in" / f"{minute}.json").write_text(json.dumps(document | {"topics": topics}, indent=1))
     known = [TopicPartition("t", 0), TopicPartition("u", 0)]
-    report, rows = _run(spark, tmp_path / "out", tmp_path / "in", state=State(known))
+    report, rows = _run(spark, tmp_path / "out", tmp_path / "in", keys=known)
     row = rows["t", 0]
     assert set(rows) == {("t", 0)}
     assert row["cluster"] == "id"

@@ -329,10 +329,10 @@ def _balance(
     *,
     has_found_sizes: bool,
 ) -> Iterator[Balance]:
-    """Yield the figures of these; `slopes` returns what partitions grow a day, for what retention lets them grow.
+    """Yield the balance; `slopes` returns the daily growth of each partition.
 
-    For samples it reads these once more, so days are what is free over the growth unless that fills a disk within
-    SOON_DAYS.
+    Retention can end that growth. Samples must be read once more for it, so by samples retention counts only if growth
+    alone fills a disk within SOON_DAYS. By loads it always counts.
     """
     sizes = settled(found_sizes(standing)) if has_found_sizes else None
     kept = [] if sizes is None else [sizes]

@@ -24,13 +24,6 @@ NO_SAMPLES = "KR251"
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """What the cluster is known to have, for the rules about strangers."""
-
-    partitions: Sequence[TopicPartition]
-
-
-@dataclass(frozen=True, slots=True)
 class SampleTask:
     """Which samples to take, in which time buckets."""
 
@@ -40,7 +33,8 @@ class SampleTask:
     """What is later than this is from the future, and left out."""
     cluster: str | None = None
     """Names what names no cluster, and picks that cluster of what does; None: every cluster."""
-    state: State | None = None
+    partitions: Sequence[TopicPartition] | None = None
+    """The partitions of the cluster: samples of any other partition are left out. None: they are not known."""
     notes: Sequence[str] = ()
     """What was told of the files before they were read; the report repeats it."""
 
@@ -51,8 +45,8 @@ def run_loads(spark: SparkSession, task: SampleTask, out: str, report_text: Call
     Raises ReconcilerError where no sample counts, a file is damaged, or the place cannot be written.
     """
     known = None
-    if task.state is not None:
-        known = spark.createDataFrame(arrow_table({"topic": TEXT, "partition": INT}, task.state.partitions))
+    if task.partitions is not None:
+        known = spark.createDataFrame(arrow_table({"topic": TEXT, "partition": INT}, task.partitions))
     with spark_errors(), replaced(spark, out, LOADS_REPORT) as result_at:
         partitions, kept = _partitions(spark, task, known)
         result = measured(partitions, task.bucket_seconds, known)

@@ -43,16 +43,14 @@ def make_loads(inputs: Inputs, job: SparkJob, out: str) -> LoadReport:
     found = find_sample_files(job.samples, job.measure)
     observed = read_snapshot(inputs.state) if inputs.state else None
     require_spark(job.spark)
-    from reconciler.balance.spark.loads_job import SampleTask, State, run_loads
+    from reconciler.balance.spark.loads_job import SampleTask, run_loads
     from reconciler.balance.spark.places import looked_up
 
-    state = None
-    if observed is not None:
-        state = State(tuple(key for key, _ in observed.partitions()))
+    partitions = None if observed is None else tuple(key for key, _ in observed.partitions())
     with spark_session(job.spark) as spark:
         seen = looked_up(spark, found.files)
         notes = (*found.notes, *seen.notes)
-        task = SampleTask(seen.files, job.bucket_seconds, job.now, inputs.cluster, state, notes)
+        task = SampleTask(seen.files, job.bucket_seconds, job.now, inputs.cluster, partitions, notes)
         return run_loads(spark, task, out, document)
 
 
