@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 def command(asked: Asked, job: "SparkJob", *, out: str | None, fail_on: tuple[Gate, ...]) -> int:
     """Make the loads of partitions from samples, with Spark: one row for each cluster, topic and partition.
 
-    Of each rate the average, 95th percentile and maximum over time buckets, and its `peak`: the rate in the cluster's
-    busiest bucket. What is wrong with samples is counted, rule by rule, told, and kept in DIR/_report.json. --cluster
-    names what names no cluster, and picks that cluster of what does; with --state, samples of partitions and brokers
-    that the snapshot does not have are left out.
+    A row has the average, 95th percentile and maximum of each rate over time buckets, and its `peak`: the rate in the
+    cluster's busiest bucket. The defects of samples are counted by rule, printed, and kept in DIR/_report.json.
+    --cluster is the cluster of samples that name none, and selects the samples of that cluster. With --state, samples
+    of partitions that the snapshot does not have are left out.
     """
     if not job.samples:
         raise click.UsageError("name the samples: --samples PATH...")

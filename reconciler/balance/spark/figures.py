@@ -99,9 +99,9 @@ def with_days_until_full(figures: DataFrame, forecasts: DataFrame | None = None)
 
 
 def _first_full() -> Column:
-    """Return the days until the first of its log dirs is full, or a whole broker where its log dirs tell nothing.
+    """Return the days until the first log dir of each row is full, or the broker's own days if its log dirs have none.
 
-    What all of its disks have free would last longer than the fullest of them.
+    The free bytes of all disks together would last longer than those of the fullest disk.
     """
     level, days = F.col("level"), F.col(DAYS_UNTIL_FULL)
     is_disk = level.isin(Level.LOG_DIR.value, Level.BROKER.value)
