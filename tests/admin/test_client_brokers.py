@@ -117,29 +117,7 @@ def test_a_cluster_that_stops_altogether_is_told_in_one_sentence(new_kafka: NewK
     admin.close()
 
 
-# Rights and logins
-
-
-def test_a_refused_login_is_told(three: KafkaCluster) -> None:
-    wrong = {**three.properties_of("reader"), "sasl.password": "not-this"}
-    with pytest.raises(
-        ClusterUnavailable, match=r"refused the login\. Check sasl\.username, sasl\.password"
-    ) as refused:
-        connect(wrong)
-    assert refused.value.code == "KR602"
-    assert "not-this" not in str(refused.value)
-
-
-def test_a_mechanism_that_the_brokers_do_not_offer_is_told(three: KafkaCluster) -> None:
-    other = {**three.properties_of("reader"), "sasl.mechanism": "SCRAM-SHA-512"}
-    with pytest.raises(ClusterUnavailable, match=r"does not offer the mechanism of sasl\.mechanism"):
-        connect(other)
-
-
-def test_a_protocol_that_the_listener_does_not_speak_is_told(three: KafkaCluster) -> None:
-    servers = three.properties_of("reader")["bootstrap.servers"]
-    with pytest.raises(ClusterUnavailable, match=r"does not answer as a Kafka broker"):
-        connect({"bootstrap.servers": servers})
+# Rights
 
 
 def test_every_missing_right_is_named_and_nothing_passes_for_empty(three: KafkaCluster, admin: KafkaAdmin) -> None:
@@ -194,19 +172,6 @@ def _may_list(limited: KafkaAdmin) -> bool:
     except MissingRight:
         return False
     return True
-
-
-def test_scram_over_tls_works_end_to_end(new_kafka: NewKafka) -> None:
-    kafka = new_kafka(broker_ids=(1,), users={"admin": "admin-password"}, is_encrypted=True)
-    admin = connect(kafka.properties_of("admin"))
-    create(admin, "encrypted", (1,))
-    wait_for(lambda: "encrypted" in admin.observe().topics, "the topic")
-    admin.close()
-    trusting_nobody = {
-        name: value for name, value in kafka.properties_of("admin").items() if not name.startswith("ssl.truststore")
-    }
-    with pytest.raises(ClusterUnavailable, match="signed by no CA that is trusted here"):
-        connect(trusting_nobody)
 
 
 # The cluster-wide default of broker configs

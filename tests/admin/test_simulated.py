@@ -105,6 +105,18 @@ def test_a_process_killed_anywhere_leaves_a_file_from_which_the_next_one_goes_on
     assert admin.cluster == straight.cluster
 
 
+def test_a_log_dir_is_chosen_for_the_replica_that_comes_next_and_by_a_living_broker_alone() -> None:
+    admin = SimulatedAdmin(small_cluster("orders-0: 1,2 size 100", "orders-1: 1,2 size 100"))
+    admin.choose_log_dirs(3, {ORDERS: "/d2"})
+    for number in (0, 1):
+        admin.reassign({TopicPartition("orders", number): (1, 3)})
+    admin.clock.sleep(60)
+    assert [one.log_dirs[1] for one in admin.cluster.topics["orders"].partitions] == ["/d2", "/d1"]
+    admin.kill_broker(3)
+    with pytest.raises(ClusterUnavailable, match="not alive"):
+        admin.choose_log_dirs(3, {ORDERS: "/d1"})
+
+
 def test_every_change_is_saved_and_no_read_is() -> None:
     saved: list[Cluster] = []
     admin = SimulatedAdmin(small_cluster("orders-0: 1,2,3 size 100"), save=saved.append)
@@ -125,11 +137,6 @@ def test_every_change_is_saved_and_no_read_is() -> None:
     admin.remove_broker(7)
     assert len(saved) == 11
     assert admin.writes == 7
-
-
-def test_an_election_that_is_not_needed_is_a_success() -> None:
-    admin = SimulatedAdmin(small_cluster("orders-0: 1,2,3"))
-    assert admin.elect_preferred_leaders([ORDERS]) == {ORDERS: Answer()}
 
 
 def test_a_dead_broker_tells_neither_sizes_nor_configs_and_takes_none() -> None:

@@ -20,21 +20,6 @@ def orders(cluster: Cluster) -> Partition:
     return partition
 
 
-def refusal(cluster: Cluster, target: tuple[int, ...] | None, key: TopicPartition = ORDERS) -> tuple[str, str]:
-    outcome = reassign(cluster, {key: target})
-    denied = outcome.answers[key]
-    assert denied is not None
-    assert outcome.cluster == cluster
-    return denied.error, denied.message
-
-
-def test_cancel_after_two_targets_loses_even_the_replication_factor() -> None:
-    cluster = small_cluster("orders-0: 3,1,2")
-    for target in ((1, 4, 5), (1, 4, 6)):
-        cluster = reassign(cluster, {ORDERS: target}).cluster
-    assert orders(reassign(cluster, {ORDERS: None}).cluster).replicas == (1, 4, 2, 3, 5)
-
-
 def test_from_4_3_on_the_original_list_over_a_move_in_flight_stays_listed() -> None:
     cluster = small_cluster("orders-0: 2,3,5 size 10", kafka_version="4.3")
     for target in ((2, 3, 6), (2, 3, 5)):
@@ -52,40 +37,6 @@ def test_from_4_3_on_a_dead_replica_that_stays_does_not_block_a_swap_but_blocks_
     swapped = alter_isr(reassign(cluster, {ORDERS: (1, 3, 4)}).cluster, {ORDERS: (1, 2, 4)})
     assert (orders(swapped).replicas, orders(swapped).isr) == ((1, 3, 4), (1, 4))
     assert orders(reassign(cluster, {ORDERS: (1, 3)}).cluster).is_reassigning
-
-
-def test_cancel_is_refused_where_none_is_active_or_only_new_replicas_are_in_sync() -> None:
-    cluster = small_cluster("orders-0: 1,2 size 10")
-    assert refusal(cluster, None)[0] == "NO_REASSIGNMENT_IN_PROGRESS"
-    moving = reassign(cluster, {ORDERS: (5, 6)}).cluster
-    moving = alter_isr(moving, {ORDERS: (1, 2, 5)})
-    moving = fence(fence(moving, 1), 2)
-    assert orders(moving).isr == (5,)
-    assert refusal(moving, None) == (
-        "INVALID_REPLICA_ASSIGNMENT",
-        "Unable to revert partition assignment for orders:0 because it would require an unclean leader election.",
-    )
-
-
-@pytest.mark.parametrize(
-    ("target", "text"),
-    [
-        ((1, 2, 9), "The manual partition assignment includes broker 9, but no such broker is registered."),
-        ((1, 2, 2), "The manual partition assignment includes the broker 2 more than once."),
-        ((), "The manual partition assignment includes an empty replica list."),
-    ],
-)
-def test_a_target_that_makes_no_sense_is_refused(target: tuple[int, ...], text: str) -> None:
-    assert refusal(small_cluster("orders-0: 1,2,3"), target) == ("INVALID_REPLICA_ASSIGNMENT", text)
-
-
-def test_what_does_not_exist_is_not_moved_and_not_led() -> None:
-    cluster = small_cluster("orders-0: 1,2,3")
-    for key in (TopicPartition("orders", 1), TopicPartition("other", 0)):
-        assert refusal(cluster, (1, 2), key)[0] == "UNKNOWN_TOPIC_OR_PARTITION"
-        denied = elect_preferred_leaders(cluster, [key]).answers[key]
-        assert denied is not None
-        assert denied.error == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 def test_the_guard_of_the_replication_factor_counts_the_target_in_flight_and_needs_4_1() -> None:

@@ -1,4 +1,4 @@
-"""Creating, growing, deleting and configuring: what Kafka takes, and the texts with which it refuses."""
+"""Creating, growing, deleting and configuring: answers of Kafka that `tests/admin/contract.py` does not ask for."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster, with_cordons
 
 from reconciler.model.change import ConfigChange, ConfigOperation, CreatePartitions, CreateTopic
-from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
+from reconciler.model.cluster import LEADER_THROTTLED_RATE, Cluster
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.configs import alter_broker_configs, alter_topic_configs
 from reconciler.simulate.controller import Denied
@@ -16,15 +16,6 @@ from reconciler.simulate.requests import reassign
 from reconciler.simulate.topics import create_partitions, create_topics, delete_topics
 
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation
-
-OTHER_FACTOR = (
-    "The manual partition assignment includes a partition with 3 replica(s), but this is not consistent with "
-    "previous partitions, which have 2 replica(s)."
-)
-LIST_FORM = (
-    "must be the literal '*' or a list of replicas in the following format: "
-    "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
-)
 
 
 def create(cluster: Cluster, name: str, *assignment: tuple[int, ...], **configs: str) -> Cluster | Denied:
@@ -65,12 +56,9 @@ def test_topic_ids_differ_between_a_topic_and_its_successor() -> None:
 @pytest.mark.parametrize(
     ("name", "assignment", "error", "text"),
     [
-        ("orders", [(1,)], "TOPIC_ALREADY_EXISTS", "Topic 'orders' already exists."),
-        ("a_b", [(1,)], "INVALID_TOPIC_EXCEPTION", "Topic 'a_b' collides with existing topic: a.b"),
         ("no spaces", [(1,)], "INVALID_TOPIC_EXCEPTION", "Topic name is invalid: 'no spaces' contains one or more "),
         ("..", [(1,)], "INVALID_TOPIC_EXCEPTION", "Topic name is invalid: '..' is not allowed"),
         ("x" * 250, [(1,)], "INVALID_TOPIC_EXCEPTION", "Topic name is invalid: the length of "),
-        ("new", [(9,)], "INVALID_REPLICA_ASSIGNMENT", "The manual partition assignment includes broker 9, but"),
         (
             "new",
             [(1, 2), (1,)],
@@ -82,7 +70,7 @@ def test_topic_ids_differ_between_a_topic_and_its_successor() -> None:
     ],
 )
 def test_a_topic_is_refused(name: str, assignment: list[tuple[int, ...]], error: str, text: str) -> None:
-    denied = create(small_cluster("orders-0: 1", "a.b-0: 1", fenced=[6]), name, *assignment)
+    denied = create(small_cluster(fenced=[6]), name, *assignment)
     assert isinstance(denied, Denied)
     assert (denied.error, denied.message[: len(text)]) == (error, text)
 
@@ -96,25 +84,11 @@ def test_a_topic_without_an_assignment_has_a_replica_in_each_rack() -> None:
     assert refused.message.endswith("of 7 cannot be reached because only 6 broker(s) are registered.")
 
 
-def test_a_topic_grows_with_the_replication_factor_of_its_first_partition() -> None:
-    cluster = small_cluster("orders-0: 1,2", "orders-1: 2,3")
-    grown = grow(cluster, 3, (3, 1))
-    assert isinstance(grown, Cluster)
-    assert grown.topics["orders"].partitions[2].replicas == (3, 1)
-    assert grown.topics["orders"].partitions[:2] == cluster.topics["orders"].partitions
-
-
 @pytest.mark.parametrize(
     ("count", "assignment", "text"),
     [
-        (1, [], "The topic orders currently has 2 partition(s); 1 would not be an increase."),
         (2, [], "Topic already has 2 partition(s)."),
         (4, [(1, 2)], "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified."),
-        (
-            3,
-            [(1, 2, 3)],
-            OTHER_FACTOR,
-        ),
     ],
 )
 def test_growth_is_refused(count: int, assignment: list[tuple[int, ...]], text: str) -> None:
@@ -148,79 +122,6 @@ def test_a_topic_deleted_while_it_moves_leaves_the_list_and_frees_its_bytes() ->
     assert again.error == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-def test_list_configs_are_appended_to_and_subtracted_from_without_a_read() -> None:
-    cluster: Cluster | Denied = small_cluster("orders-0: 1,2,3")
-    shown = []
-    for operation, value in ((APPEND, "0:1,0:2"), (APPEND, "0:2"), (SUBTRACT, "0:1,5:5"), (SUBTRACT, "0:2")):
-        assert isinstance(cluster, Cluster)
-        cluster = configure(cluster, ConfigChange(LEADER_THROTTLED_REPLICAS, operation, value))
-        assert isinstance(cluster, Cluster)
-        shown.append(cluster.topics["orders"].configs[LEADER_THROTTLED_REPLICAS])
-    assert shown == ["0:1,0:2", "0:1,0:2", "0:2", ""]
-    assert isinstance(cluster, Cluster)
-    cluster = configure(cluster, ConfigChange(LEADER_THROTTLED_REPLICAS, DELETE))
-    assert isinstance(cluster, Cluster)
-    assert LEADER_THROTTLED_REPLICAS not in cluster.topics["orders"].configs
-
-
-def test_nothing_is_appended_to_a_star() -> None:
-    cluster = configure(small_cluster("orders-0: 1"), ConfigChange(LEADER_THROTTLED_REPLICAS, SET, "*"))
-    assert isinstance(cluster, Cluster)
-    denied = configure(cluster, ConfigChange(LEADER_THROTTLED_REPLICAS, APPEND, "0:1"))
-    key = LEADER_THROTTLED_REPLICAS
-    assert denied == Denied("INVALID_CONFIG", f"Invalid value [*, 0:1] for configuration {key}: {key} {LIST_FORM}")
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "text"),
-    [
-        ("retention.ms", "7d", "Invalid value 7d for configuration retention.ms: Not a number of type LONG"),
-        ("retention.ms", "-2", "Invalid value -2 for configuration retention.ms: Value must be at least -1"),
-        ("min.insync.replicas", "0", "Invalid value 0 for configuration min.insync.replicas: Value must be at least 1"),
-        (
-            "max.message.bytes",
-            str(1 << 31),
-            f"Invalid value {1 << 31} for configuration max.message.bytes: Not a number",
-        ),
-        (
-            "cleanup.policy",
-            "keep",
-            "Invalid value keep for configuration cleanup.policy: String must be one of: compact",
-        ),
-        ("preallocate", "yes", "Invalid value yes for configuration preallocate: Expected value to be either true or"),
-        (
-            "min.cleanable.dirty.ratio",
-            "2",
-            "Invalid value 2 for configuration min.cleanable.dirty.ratio: Value must be",
-        ),
-        ("no.such.key", "1", "Unknown topic config name: no.such.key"),
-        (LEADER_THROTTLED_REPLICAS, "none", f"Invalid value [none] for configuration {LEADER_THROTTLED_REPLICAS}: "),
-        (LEADER_THROTTLED_REPLICAS, "0-1", f"Invalid value [0-1] for configuration {LEADER_THROTTLED_REPLICAS}: "),
-    ],
-)
-def test_a_config_is_refused_with_kafkas_text_and_none_of_the_others_is_set(key: str, value: str, text: str) -> None:
-    cluster = small_cluster("orders-0: 1")
-    denied = configure(cluster, ConfigChange("segment.ms", SET, "60000"), ConfigChange(key, SET, value))
-    assert isinstance(denied, Denied)
-    assert (denied.error, denied.message[: len(text)]) == ("INVALID_CONFIG", text)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("cleanup.policy", "compact,delete"),
-        ("min.cleanable.dirty.ratio", "0.25"),
-        ("retention.bytes", "-1"),
-        ("compression.type", "zstd"),
-        ("unclean.leader.election.enable", "TRUE"),
-        (LEADER_THROTTLED_REPLICAS, "0:1, 2:3"),
-        (LEADER_THROTTLED_REPLICAS, ""),
-    ],
-)
-def test_a_config_is_taken(key: str, value: str) -> None:
-    assert isinstance(configure(small_cluster("orders-0: 1"), ConfigChange(key, SET, value)), Cluster)
-
-
 def test_only_lists_are_appended_to() -> None:
     denied = configure(small_cluster("orders-0: 1"), ConfigChange("retention.ms", APPEND, "1"))
     assert denied == Denied("INVALID_CONFIG", "Can't APPEND to key retention.ms because its type is not LIST.")
@@ -233,13 +134,6 @@ def test_a_key_may_stand_only_once_in_a_request() -> None:
     )
     denied = Denied("INVALID_REQUEST", "Error due to duplicate config keys")
     assert configure(small_cluster("orders-0: 1"), *twice) == denied
-
-
-def test_a_topic_that_does_not_exist_is_not_configured() -> None:
-    outcome = alter_topic_configs(small_cluster(), {"orders": [ConfigChange("retention.ms", SET, "1")]})
-    denied = outcome.answers["orders"]
-    assert denied is not None
-    assert denied.error == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
 def test_a_rate_of_zero_is_legal_and_a_negative_one_is_not() -> None:
