@@ -435,25 +435,6 @@ def test_what_is_right_gets_in(
     assert json.loads(ended.out)["clusterId"] == secured.cluster_id
 
 
-@pytest.mark.parametrize("row", list(TLS)[:6])
-@pytest.mark.brokers
-def test_after_a_failed_check_nothing_more_is_sent_to_a_real_broker(
-    program: Program, given: Callable[[str], Given], row: str
-) -> None:
-    """With TLS 1.2 the kind of each record can be seen from outside: no application data ever leaves."""
-    made = TLS[row].make(given(JAVA), given(JAVA).certificates).login("PLAIN")
-    host, port = made.properties["bootstrap.servers"].split(":")
-    made.set("security.protocol", "SASL_SSL").set("ssl.enabled.protocols", "TLSv1.2")
-    with Recorder((host, int(port))) as recorder:
-        ended = snapshot(program, made.set("bootstrap.servers", f"{HOST}:{recorder.port}"))
-        assert ended.err.splitlines()[-1].endswith(f"({documented()[row].code})")
-    assert len(recorder.sent) == 1
-    assert recorder.kinds_of_records() <= {HANDSHAKE, ALERT, CHANGE_CIPHER}
-
-
-CHANGE_CIPHER, ALERT, HANDSHAKE = 20, 21, 22  # application data would be 23
-
-
 @pytest.mark.parametrize(
     ("row", "most"),
     [

@@ -6,17 +6,14 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from html.parser import HTMLParser
 
 import pytest
 from render.balance_reports import drawn_report
-from render.test_as_markdown import PAYLOADS
 
 from reconciler.balance.model.balance_report import BalanceReport, ClusterBalance, Level, Load, LoadRow
 from reconciler.balance.render import as_html
 from reconciler.model.problem import Problem, Severity
-from reconciler.render.escape import visible
 from reconciler.render.html_charts import Member, axis_top, chart
 
 VOID = {"meta", "link"}
@@ -83,22 +80,6 @@ def named(payload: str) -> BalanceReport:
     )
     warnings = (Problem("KR001", payload, severity=Severity.WARNING),)
     return BalanceReport(payload, True, clusters, {payload or "rule": 1}, warnings)  # noqa: FBT003 - the model's order
-
-
-@cache
-def plain_page() -> Parsed:
-    return Parsed(as_html.balance(named("plain")))
-
-
-@pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
-def test_no_name_is_more_than_text(payload: str) -> None:
-    plain, page = plain_page(), Parsed(as_html.balance(named(payload)))
-    assert page.open == []
-    assert [tag for tag, _ in page.elements] == [tag for tag, _ in plain.elements]
-    assert [set(attributes) for _, attributes in page.elements] == [set(attributes) for _, attributes in plain.elements]
-    if payload.strip():
-        shown = sum(" ".join(visible(payload).split()) in " ".join(text.split()) for text in page.texts)
-        assert shown >= sum("plain" in text for text in plain.texts)
 
 
 @pytest.mark.parametrize(

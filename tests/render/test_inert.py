@@ -25,12 +25,14 @@ from render.payloads import PAYLOADS, W
 from render.test_as_annotations import ONE, runner_reads
 from render.test_as_doctor import FOUND
 from render.test_as_html import named
+from render.test_as_plan_html import named as plan_of_names
 
 from reconciler.balance.render import as_html, as_tables
 from reconciler.files.codes import code_pages
 from reconciler.files.plan_file import plan_from_json
 from reconciler.groups.files.offsets_csv import offsets_text, read_offsets
 from reconciler.model.codec import Malformed, to_json
+from reconciler.model.plan import Plan
 from reconciler.model.problem import Location, Problem
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.render import (
@@ -50,7 +52,7 @@ pytestmark = pytest.mark.long
 T = TypeVar("T")
 HARMLESS = "CANARY-name"
 # What GitHub makes of plain text, beside what Markdown says: mentions, issues, links, commits.
-LIVELY = re.compile(r"@\w|#\d|GH-\d|www\.|://|mailto:|\b[0-9a-f]{40}\b|\$\$|\[\^|:[a-z]+:(?!\d)")
+LIVELY = re.compile(r"@\w|#\d|GH-\d|www\.|://|mailto:|\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b|\$\$|\[\^|:[a-z]+:(?!\d)")
 COMMAND = re.compile(r"^\s*::[A-Za-z]|##\[", re.MULTILINE)
 
 
@@ -124,17 +126,22 @@ def is_plain(text: str) -> bool:
 
 
 def wrong_outputs(name: str) -> list[str]:
-    """Return the outputs of a plan in which that name does something."""
-    plan, tame = plan_with(name), plan_with(HARMLESS)
-    markdown, page = as_markdown.plan(plan), as_plan_html.plan(plan)
+    """Return the outputs of two plans in which that name does something."""
+    pairs = (plan_with(name), plan_with(HARMLESS)), (plan_of_names(name), plan_of_names(HARMLESS))
+    return [what for plan, tame in pairs for what in _wrong_of(name, plan, tame)]
+
+
+def _wrong_of(name: str, plan: Plan, tame: Plan) -> list[str]:
+    markdown, page, tame_page = as_markdown.plan(plan), as_plan_html.plan(plan), as_plan_html.plan(tame)
     lively = [token.content for token in _tokens(markdown) if token.type == "text" and LIVELY.search(token.content)]
     text, tame_text = as_text.plan(plan, has_stages=True), as_text.plan(tame, has_stages=True)
     checks = {
         "Markdown": markdown_shape(markdown) == markdown_shape(as_markdown.plan(tame)) and not lively,
         "Markdown's length": len(markdown) <= 65_536,
         "Markdown's characters": all(each.isprintable() or each in "\n\u00a0" for each in markdown),
-        "HTML": Shape(page).found == Shape(as_plan_html.plan(tame)).found,
-        "HTML's comments": len(Shape(page).comments) == len(Shape(as_plan_html.plan(tame)).comments),
+        "HTML": Shape(page).found == Shape(tame_page).found,
+        "HTML's comments": len(Shape(page).comments) == len(Shape(tame_page).comments),
+        "HTML without the name": page.count(W) == tame_page.count(W),
         "text": is_plain(text) and text.count("\n") == tame_text.count("\n"),
         "JSON": json.loads(as_json.document(to_json(plan))) is not None,
         "file names": all(re.fullmatch(r"[a-z0-9.-]+", each) for each in as_kafka_json.plan_files(plan)),
@@ -150,18 +157,19 @@ def test_no_name_does_anything_where_a_plan_is_shown(figures: Tell) -> None:
 
 
 @cache
-def tame_shapes() -> tuple[int, list[tuple[str, str, str]], list[tuple[str, ...]], int]:
-    """Return a harmless name's lines and Markdown and HTML of a balance, and its lines of a doctor."""
+def tame_shapes() -> tuple[int, list[tuple[str, str, str]], list[tuple[str, ...]], int, int]:
+    """Return lines, Markdown and HTML of a balance with a harmless name, the names in it, and lines of a doctor."""
     report = named(HARMLESS)
-    page, markdown = Shape(as_html.balance(report)), markdown_shape(as_tables.balance(report).markdown())
+    page, markdown = as_html.balance(report), markdown_shape(as_tables.balance(report).markdown())
     lines = as_tables.balance(report).text().count("\n"), as_doctor.doctor(FOUND, HARMLESS).text().count("\n")
-    return lines[0], markdown, page.found, lines[1]
+    return lines[0], markdown, Shape(page).found, page.count(W), lines[1]
 
 
 def wrong_reports(name: str) -> list[str]:
     """Return the outputs of a balance, a doctor and a validation in which that name does something."""
     report = named(name)
-    tame_lines, tame_markdown, tame_page, tame_sick_lines = tame_shapes()
+    page = as_html.balance(report)
+    tame_lines, tame_markdown, tame_page, tame_count, tame_sick_lines = tame_shapes()
     words = {"broker 3 is not alive": name, "start it": name, "c-id": name, "51d0c2aa": name, "log dirs": name}
     sick, text = as_doctor.doctor(spread(FOUND, words), name).text(), as_tables.balance(report).text()
     markdown = as_tables.balance(report).markdown()
@@ -171,7 +179,7 @@ def wrong_reports(name: str) -> list[str]:
     checks = {
         "balance": is_plain(text) and text.count("\n") == tame_lines,
         "Markdown": markdown_shape(markdown) == tame_markdown and not lively,
-        "HTML": Shape(as_html.balance(report)).found == tame_page,
+        "HTML": Shape(page).found == tame_page and page.count(W) == tame_count,
         "doctor": is_plain(sick) and sick.count("\n") == tame_sick_lines,
         "annotation": told.count("\n") == 1 and runner_reads(told).name == "error" and told.rstrip("\n").isprintable(),
         "SARIF": len(found["runs"][0]["results"]) == 1,

@@ -79,14 +79,3 @@ def test_of_loads_peaks_are_told_and_said_to_be() -> None:
     text = as_tables.balance(report).text()
     assert "in peak" in text
     assert "only averages and peaks add up" in text
-
-
-def test_names_of_others_do_nothing_in_a_terminal_or_in_markdown() -> None:
-    topic = LoadRow(Level.TOPIC, topic="x\x1b[31m|`<b>", before=_load(1, 1.0))
-    report = _report(name="a|b <img src=x>\u202e")
-    report = replace(report, clusters=(replace(report.clusters[0], topics=(topic,), topic_count=1),))
-    assert "\x1b" not in as_tables.balance(report).text()
-    markdown = as_tables.balance(report).markdown()
-    assert "\u202e" not in markdown
-    rows = [line for line in markdown.splitlines() if line.startswith("|")]
-    assert {line.count(" | ") for line in rows if "u001b" in line} == {5}

@@ -22,16 +22,6 @@ class Recorder:
         """Where it listens."""
         return int(self._listener.getsockname()[1])
 
-    def kinds_of_records(self) -> set[int]:
-        """Return the types of all TLS records that clients sent; each record is its type, version and length first."""
-        kinds = set()
-        for text in self.sent:
-            place = 0
-            while place < len(text):
-                kinds.add(text[place])
-                place += 5 + int.from_bytes(text[place + 3 : place + 5])
-        return kinds
-
     def __enter__(self) -> Self:
         self._threads[0].start()
         return self
