@@ -56,22 +56,21 @@ def killed_in_flight(before: Cluster, plan: Plan, stage_polls: int = 3) -> tuple
     return admin, MemoryJournal(journal.appended)
 
 
-def test_what_is_in_flight_goes_back_in_order_and_what_has_ended_stays() -> None:
+def test_what_is_in_flight_goes_back_in_order_and_what_has_ended_stays_until_the_run_goes_on() -> None:
     before = cluster()
     plan = plan_for(before)
     admin, journal = killed_in_flight(before, plan)
-    result = cancel_run(plan, admin, journal)
-    assert result.state is RunState.CANCELLED
+    result = cancel_run(plan, admin, journal, should_stop=lambda: "SIGTERM came")  # which keeps nothing from going back
+    assert (result.state, result.stages_done, result.messages) == (RunState.CANCELLED, 2, ())
+    assert str(result.tally) == "3 moves: 1 done, 2 taken back (orders-0, payments-0)"
     assert in_flight(admin.cluster) == []
     assert assignments(admin.cluster) == {**assignments(before), "orders-1": (3, 2, 1)}
     assert throttles(admin.cluster) == throttles(before)
-
-
-def test_a_cancelled_run_can_go_on() -> None:
-    before = cluster()
-    plan = plan_for(before)
-    admin, journal = killed_in_flight(before, plan)
-    cancel_run(plan, admin, journal)
+    again = cancel_run(plan, admin, MemoryJournal())
+    told = (
+        f"Nothing to cancel: nothing of plan {plan.id} is in flight; 3 moves: 1 done, 2 to do (orders-0, payments-0)."
+    )
+    assert (again.stages_done, again.messages, again.is_idle, again.writes) == (2, (told,), True, 0)
     run_plan(plan, admin, MemoryJournal())
     assert shortcomings(plan, before, admin.cluster) == []
 
@@ -87,16 +86,6 @@ def test_the_leader_that_was_leads_again() -> None:
     cancel_run(plan, admin, journal)
     assert admin.cluster.topics["a"].partitions[0].leader == 3
     assert assignments(admin.cluster) == assignments(before)
-
-
-def test_a_second_cancel_changes_nothing() -> None:
-    before = cluster()
-    plan = plan_for(before)
-    admin, journal = killed_in_flight(before, plan)
-    cancel_run(plan, admin, journal)
-    writes = admin.writes
-    assert cancel_run(plan, admin, MemoryJournal()).writes == 0
-    assert admin.writes == writes
 
 
 def test_a_partition_whose_originals_are_not_alive_is_left_and_named() -> None:
@@ -196,20 +185,6 @@ def test_what_somebody_else_added_is_not_taken_for_ours() -> None:
     admin.clock.sleep(600)
     assert cancel_run(plan, admin, MemoryJournal()).writes == 0
     assert assignments(admin.cluster) == {"a-0": (3, 1, 2, 6)}
-
-
-def test_a_cancel_tells_how_many_stages_had_ended_and_what_it_took_back() -> None:
-    before = cluster()
-    plan = plan_for(before)
-    admin, journal = killed_in_flight(before, plan)
-    result = cancel_run(plan, admin, journal)
-    assert (result.stages_done, result.messages) == (2, ())
-    assert str(result.tally) == "3 moves: 1 done, 2 taken back (orders-0, payments-0)"
-    again = cancel_run(plan, admin, MemoryJournal())
-    told = (
-        f"Nothing to cancel: nothing of plan {plan.id} is in flight; 3 moves: 1 done, 2 to do (orders-0, payments-0)."
-    )
-    assert (again.stages_done, again.messages, again.is_idle) == (2, (told,), True)
 
 
 def test_a_cancel_takes_back_a_factor_up_and_one_down() -> None:
@@ -363,14 +338,6 @@ def test_a_journal_that_cannot_be_written_is_told_of_and_stops_no_cancel(room: i
     assert set(told) <= set(result.messages)
     assert in_flight(admin.cluster) == []
     assert assignments(admin.cluster) == {**assignments(before), "orders-1": (3, 2, 1)}
-    assert throttles(admin.cluster) == throttles(before)
-
-
-def test_a_signal_does_not_keep_a_cancel_from_putting_everything_back() -> None:
-    before = cluster()
-    plan = plan_for(before)
-    admin, journal = killed_in_flight(before, plan)
-    assert cancel_run(plan, admin, journal, should_stop=lambda: "SIGTERM came").state is RunState.CANCELLED
     assert throttles(admin.cluster) == throttles(before)
 
 

@@ -1,11 +1,14 @@
 """One run per cluster: who comes second changes nothing, and who loses the lock writes nothing more."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread, current_thread
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
+from helpers.depth import parts
 from helpers.figures import Tell
 from helpers.plans.end_state import shortcomings, throttles
 from helpers.plans.small_runs import cluster, move, plan_of, whole_plan
@@ -29,8 +32,6 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError, StalePlan
 from reconciler.model.run import RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage
-
-RACES = 100
 
 
 def boundaries_of(plan: Plan, before: Cluster) -> int:
@@ -113,14 +114,11 @@ def test_the_lock_is_given_back_last() -> None:
     assert all(held.values())
 
 
-@pytest.mark.parametrize("at", range(1, PASSED + 1))
-def test_a_run_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_right(at: int) -> None:
-    locks, before = MemoryLocks(), cluster()
-    plan = whole_plan(before)
-    admin = SimulatedAdmin(before, locks=locks)
-    journal = MemoryJournal()
+def lost_at(at: int, locks: MemoryLocks, admin: SimulatedAdmin, verb: Callable[[], object]) -> LockLost | None:
+    """Lose the lock at that boundary; return what the verb says of it, once it is certain that it wrote no more."""
     passed: list[str] = []
     writes: list[int] = []
+    lost: LockLost | None = None
 
     def lose(name: str) -> None:
         passed.append(name)
@@ -128,18 +126,28 @@ def test_a_run_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_rig
             locks.expire()
             writes.append(admin.writes)
 
-    lost: LockLost | None = None
     with planted(lose):
         try:
-            run_plan(plan, admin, journal)
+            verb()
         except LockLost as error:
             lost = error
     assert admin.writes == writes[0], f"written after {passed[at - 1]}"
-    assert lost is not None or not shortcomings(plan, before, admin.cluster)
-    if lost is not None and throttles(admin.cluster) != throttles(before):
-        assert "keeps" in str(lost), str(lost)
-    run_plan(plan, admin, MemoryJournal([*journal.events, *journal.appended]))
-    assert shortcomings(plan, before, admin.cluster) == []
+    return lost
+
+
+@parts("places", range(1, PASSED + 1, 3), deep=range(1, PASSED + 1))
+def test_a_run_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_right(places: range) -> None:
+    before = cluster()
+    plan = whole_plan(before)
+    for at in places:
+        locks, journal = MemoryLocks(), MemoryJournal()
+        admin = SimulatedAdmin(before, locks=locks)
+        lost = lost_at(at, locks, admin, partial(run_plan, plan, admin, journal))
+        assert lost is not None or not shortcomings(plan, before, admin.cluster)
+        if lost is not None and throttles(admin.cluster) != throttles(before):
+            assert "keeps" in str(lost), str(lost)
+        run_plan(plan, admin, MemoryJournal([*journal.events, *journal.appended]))
+        assert shortcomings(plan, before, admin.cluster) == []
 
 
 def killed_under_way(admin: SimulatedAdmin, plan: Plan) -> MemoryJournal:
@@ -166,34 +174,24 @@ def boundaries_of_a_cancel() -> int:
     return len(passed)
 
 
-@pytest.mark.parametrize("at", range(1, boundaries_of_a_cancel() + 1))
-def test_a_cancel_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_right(at: int) -> None:
-    locks, before = MemoryLocks(), cluster()
+CANCEL_PASSED = boundaries_of_a_cancel()
+
+
+@parts("places", range(1, CANCEL_PASSED + 1, 3), deep=range(1, CANCEL_PASSED + 1))
+def test_a_cancel_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_right(places: range) -> None:
+    before = cluster()
     plan = whole_plan(before)
-    admin = SimulatedAdmin(before, locks=locks)
-    journal = killed_under_way(admin, plan)
-    passed: list[str] = []
-    writes: list[int] = []
-
-    def lose(name: str) -> None:
-        passed.append(name)
-        if len(passed) == at:
-            locks.expire()
-            writes.append(admin.writes)
-
-    lost: LockLost | None = None
-    with planted(lose):
-        try:
-            cancel_run(plan, admin, journal)
-        except LockLost as error:
-            lost = error
-    assert admin.writes == writes[0], f"written after {passed[at - 1]}"
-    if throttles(admin.cluster) != throttles(before):
-        assert lost is not None
-        assert "keeps" in str(lost)
-    again = MemoryJournal([*journal.events, *journal.appended])
-    assert cancel_run(plan, admin, again).state is RunState.CANCELLED
-    assert throttles(admin.cluster) == throttles(before)
+    for at in places:
+        locks = MemoryLocks()
+        admin = SimulatedAdmin(before, locks=locks)
+        journal = killed_under_way(admin, plan)
+        lost = lost_at(at, locks, admin, partial(cancel_run, plan, admin, journal))
+        if throttles(admin.cluster) != throttles(before):
+            assert lost is not None
+            assert "keeps" in str(lost)
+        again = MemoryJournal([*journal.events, *journal.appended])
+        assert cancel_run(plan, admin, again).state is RunState.CANCELLED
+        assert throttles(admin.cluster) == throttles(before)
 
 
 def test_a_run_that_is_stopped_and_loses_the_lock_names_its_throttles() -> None:
@@ -287,8 +285,9 @@ class Race:
             self.is_settled.wait(HANG)
 
 
+@parts("races", 30, deep=100)
 def test_of_two_runs_at_once_exactly_one_goes_ahead(
-    tmp_path: Path, figures: Tell, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, figures: Tell, monkeypatch: pytest.MonkeyPatch, races: int
 ) -> None:
     monkeypatch.setattr("reconciler.files.lock_file._READ_TRIES", 10_000)  # a holder may be slow to write its name
     before = small_cluster("orders-0: 1,2 size 1000", "orders-1: 2,1 size 1000")
@@ -296,7 +295,7 @@ def test_of_two_runs_at_once_exactly_one_goes_ahead(
     snapshot = tmp_path / "snapshot.json"
     write_snapshot(before, snapshot)
     fresh = snapshot.read_bytes()
-    for number in range(RACES):
+    for number in range(races):
         snapshot.write_bytes(fresh)
         race = Race(snapshot, plan)
         race.run()
@@ -304,4 +303,4 @@ def test_of_two_runs_at_once_exactly_one_goes_ahead(
         assert race.refused[0].holder is not None
         assert race.refused[0].holder.purpose == "apply of plan 0badcafe"
         assert shortcomings(plan, before, read_snapshot(snapshot)) == []
-    figures("lock races", f"{RACES} of two runs on a simulated cluster, exactly one went ahead in each")
+    figures("lock races", f"{races} of two runs on a simulated cluster, exactly one went ahead in each")

@@ -27,7 +27,7 @@ from reconciler.model.problem import (
     Severity,
     StalePlan,
 )
-from reconciler.model.run import Outcome, RunEvent, RunFailed, RunProgress, RunState, StoppedEarly
+from reconciler.model.run import Outcome, RunFailed, RunProgress, RunState, StoppedEarly
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -569,26 +569,6 @@ def test_a_leader_that_cannot_be_elected_fails_the_run() -> None:
     assert "it leads nothing until it is in sync; see to that broker" in str(error)
 
 
-def test_elections_are_asked_for_in_batches() -> None:
-    names = [f"a-{number}" for number in range(5)]
-    before = small_cluster(*(f"{name}: 1,2,3 leader 2" for name in names))
-    plan = plan_of([ElectStage(1, tuple(election(name, 1) for name in names))], before, election_batch=2)
-    admin = admin_of(before)
-    assert run_plan(plan, admin, MemoryJournal()).writes == 3
-    assert {partition.leader for _, partition in admin.cluster.partitions()} == {1}
-
-
-def test_a_growth_larger_than_a_request_goes_in_parts() -> None:
-    from reconciler.model.stage import TopicsStage
-
-    before = small_cluster("a-0: 1,2,3")
-    change = CreatePartitions("a", 1, 2501, dict.fromkeys(range(1, 2501), (1, 2, 3)))
-    plan = plan_of([TopicsStage(1, (0,))], before, topic_changes=(change,))
-    admin = admin_of(before)
-    assert run_plan(plan, admin, MemoryJournal()).writes == 3
-    assert shortcomings(plan, before, admin.cluster) == []
-
-
 def test_a_stage_of_more_moves_than_a_request_takes_goes_in_parts() -> None:
     names = [f"a-{number}" for number in range(1500)]
     before = small_cluster(*(f"{name}: 1,2,3" for name in names))
@@ -634,28 +614,3 @@ def test_the_journal_tells_each_step_of_each_stage() -> None:
     ]
     assert told[0] == (0, "run", Outcome.STARTED)
     assert told[-1][1:] == ("run", Outcome.DONE)
-
-
-class FullDisk(MemoryJournal):
-    """A journal that cannot be written any more after a number of events."""
-
-    def __init__(self, room: int, error: Exception) -> None:
-        super().__init__()
-        self.room = room
-        self.error = error
-
-    def append(self, event: RunEvent, /) -> None:
-        if len(self.appended) == self.room:
-            raise self.error
-        super().append(event)
-
-
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), RunFailed("No space left on device")])
-@pytest.mark.parametrize("room", range(12))
-def test_a_journal_that_cannot_be_written_ends_the_run_with_everything_put_back(room: int, error: Exception) -> None:
-    before = cluster()
-    plan, admin = two_moves(before), admin_of(before)
-    with pytest.raises(type(error), match="No space left"):
-        run_plan(plan, admin, FullDisk(room, error))
-    assert in_flight(admin.cluster) == []
-    assert throttles(admin.cluster) == throttles(before)

@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Event, Thread, current_thread
 
 import pytest
+from helpers.depth import parts
 from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
 from helpers.plans.small_runs import cluster, plan_of, whole_plan
 from helpers.waiting import HANG, wait_for
@@ -95,8 +96,13 @@ def two_processes(locks: Locks) -> tuple[SimulatedAdmin, SimulatedAdmin]:
     return first, SimulatedAdmin(cluster(), locks=locks, load=lambda: first.cluster)
 
 
-@pytest.mark.parametrize("at", range(1, len(PASSED) + 1))
-def test_wherever_a_run_is_a_cancel_stops_it_and_both_end_right(at: int) -> None:
+@parts("places", range(1, len(PASSED) + 1, 3), deep=range(1, len(PASSED) + 1))
+def test_wherever_a_run_is_a_cancel_stops_it_and_both_end_right(places: range) -> None:
+    for at in places:
+        stopped_at(at)
+
+
+def stopped_at(at: int) -> None:
     before, plan = cluster(), whole_plan(cluster())
     first, second = two_processes(MemoryLocks())
     journal = MemoryJournal()

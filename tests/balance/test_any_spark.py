@@ -10,7 +10,7 @@ import pytest
 from balance.any_spark import EXISTING, make_lake
 from balance.spark_cluster import QUICK_JAVA_EVERYWHERE, connect_server, spark_cluster, spark_program
 from balance.spark_versions import VERSIONS, python_with
-from helpers.program.call import ROOT
+from helpers.program.call import ROOT, run_program
 from helpers.waiting import HANG
 
 pytestmark = [pytest.mark.spark, pytest.mark.deep]
@@ -41,7 +41,25 @@ def test_by_spark_submit_on_a_standalone_cluster(version: str, lake: Path, tmp_p
     with spark_cluster(tmp_path, python) as cluster:
         program = ("--master", cluster.master, str(ROOT / "tests" / "balance" / "any_spark.py"))
         _run(Path(spark_program("spark-submit", python)), program, lake, tmp_path / "out", **cluster.environment)
+        assert cluster.programs() > 0
     _assert_same(tmp_path / "out", lake / "expected")
+
+
+def test_a_master_on_the_command_line_is_taken_and_places_are_those_of_the_folder(lake: Path, tmp_path: Path) -> None:
+    from pyarrow import dataset
+
+    with spark_cluster(tmp_path) as cluster:
+        two_executors = {"PYSPARK_SUBMIT_ARGS": "--executor-cores 1 pyspark-shell"}
+        command = ("loads", "--samples", "even", "--out", "loads", "--master", cluster.master)
+        ended = run_program(*command, cwd=lake, env={**cluster.environment, **two_executors})
+        assert (ended.code, cluster.programs()) == (0, 1), ended.err
+    keys = [(name, "ascending") for name in ("cluster", "topic", "partition")]
+    found, expected = (
+        dataset.dataset(folder, format="parquet").to_table().sort_by(keys)
+        for folder in (lake / "loads", lake / "expected" / "tables" / "even")
+    )
+    assert found.equals(expected)
+    assert not list((lake / "loads").rglob("_temporary"))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -35,7 +35,7 @@ WHOLE = Cluster(
 )
 PLAIN = Cluster("p", {}, {"t": Topic("t", tuple(Partition(n, 1, (1, 2), (1, 2), sizes=(5, 5)) for n in range(12)))})
 WRONG: tuple[Any, ...] = (None, True, 0, 1, 9, 1.0, -1, 2**63, 2**70, "", "a:b", "{", [], {}, [1], [1, 1], [None], [9])
-MUTANTS = 1_500
+MUTANTS = 600
 
 
 Read = Cluster | str | None

@@ -115,10 +115,6 @@ def test_its_policy_allows_its_own_style_and_nothing_else() -> None:
     ]  # fmt: skip
 
 
-def test_the_same_report_is_the_same_page() -> None:
-    assert as_html.balance(drawn_report(5)) == as_html.balance(drawn_report(5))
-
-
 def test_the_clusters_of_a_fleet_are_linked_from_its_table() -> None:
     page = Parsed(as_html.balance(drawn_report(3, 2, names=("one", "two"))))
     targets = [given["href"] for tag, given in page.elements if tag == "a"]

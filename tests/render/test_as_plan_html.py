@@ -77,10 +77,6 @@ def test_its_policy_allows_its_own_style_and_filter_and_nothing_else() -> None:
     ]
 
 
-def test_the_same_plan_is_the_same_page() -> None:
-    assert as_plan_html.plan(sample_plan()) == as_plan_html.plan(sample_plan())
-
-
 def test_an_empty_plan_is_a_page_that_says_so() -> None:
     empty = replace(sample_plan(), stages=(), topic_changes=(), violations=(), warnings=())
     texts = Parsed(as_plan_html.plan(empty)).texts

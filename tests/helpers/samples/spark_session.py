@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 FIXTURE = "spark"
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Tests run each plan once, on a handful of rows: to compile it, or to plan it again while it runs, costs more than to
-# run it. What Spark does for a user is shown by programs of their own, in tests/balance/test_standalone.py (which
+# run it. What Spark does for a user is shown by programs of their own, in tests/balance/test_any_spark.py (which
 # compares both) and tests/cli/test_balance.py.
 AS_IT_STANDS = {
     "spark.sql.shuffle.partitions": "2",

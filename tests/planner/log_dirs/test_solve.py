@@ -36,9 +36,9 @@ def drawn(seed: int) -> DirTask:
     )
 
 
-@parts("seeds", range(60), deep=range(1000))
-def test_places_that_were_found_cost_nothing_again_and_the_bound_holds_for_them(seeds: range) -> None:
-    kept = 0
+@parts("seeds", range(40), deep=range(1000))
+def test_places_that_were_found_cost_nothing_again_and_little_more_is_moved_than_the_bound(seeds: range) -> None:
+    kept = []
     for seed in seeds:
         task = drawn(seed)
         found = solve(task, WORK)
@@ -47,17 +47,11 @@ def test_places_that_were_found_cost_nothing_again_and_the_bound_holds_for_them(
         assert 0 <= found.least <= found.cost.moved, seed
         again = solve(replace(task, home=found.dirs), WORK)
         assert again.dirs == found.dirs, seed
-        kept += not found.cost.outside
         if NOWHERE not in task.home:
             assert found.cost <= task.cost(task.home), seed
-    assert kept > len(seeds) // 2
-
-
-@parts("seeds", range(60), deep=range(1000))
-def test_where_bands_are_kept_little_more_is_moved_than_the_bound(seeds: range) -> None:
-    tasks = [drawn(seed) for seed in seeds]
-    found = [(task, solve(task, WORK)) for task in tasks]
-    kept = [(task, one) for task, one in found if not one.cost.outside and not one.cost.excess]
+        if not found.cost.outside and not found.cost.excess:
+            kept.append((task, found))
+    assert len(kept) > len(seeds) // 2
     moved, least = (sum(amounts) for amounts in zip(*((one.cost.moved, one.least) for _, one in kept), strict=True))
     assert moved <= 1.01 * least, (moved, least)
     # Moving any one replica back breaks a band, or was no move.
