@@ -260,8 +260,3 @@ def test_a_jaas_text_of_another_form_is_refused_without_its_secret() -> None:
     told = refusal({**scram, "sasl.jaas.config": f"password={SECRET}"})
     assert "must be of the form" in told
     assert SECRET not in told
-
-
-def test_certificates_that_are_no_file_are_refused_not_waited_for() -> None:
-    given = {"bootstrap.servers": "k", "security.protocol": "SSL", "ssl.ca.location": "/dev/zero"}
-    assert refusal(given) == "ssl.ca.location names what is no file. Correct the path."

@@ -13,7 +13,7 @@ from reconciler.diff.imported.evenness import (
     replica_counts,
     tightest_band,
 )
-from reconciler.diff.imported.strongest_rules import adopted, elections_wanted
+from reconciler.diff.imported.strongest_rules import adopted
 from reconciler.diff.rules import topic_rules
 from reconciler.files.desired_writer import is_writable
 from reconciler.model.cluster import Cluster
@@ -27,7 +27,6 @@ from reconciler.model.desired import (
     Spread,
 )
 from reconciler.model.imported import Adopted, Deviation
-from reconciler.model.topic_partition import TopicPartition
 
 BASE = Desired(DesiredCluster("c"))
 A, B, C = frozenset("a"), frozenset("b"), frozenset("c")
@@ -53,20 +52,6 @@ def placement(*lines: str) -> Placement:
 def led_from_a(partitions: int) -> list[str]:
     return [f"t-{number}: {(1, 2, 3) if number % 2 else (4, 5, 6)}".replace("(", "").replace(")", "").replace(", ", ",")
             for number in range(partitions)]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("lines", "spread"),
-    [
-        (["t-0: 1,2,3", "t-1: 4,5,6"], Spread.STRICT),
-        (["t-0: 1,2,3", "t-1: 1,4,6"], None),
-        (["t-0: 1"], Spread.STRICT),
-        (["t-0: 1,2,3,4", "t-1: 1,2,4,5"], None),
-        (["t-0: 1,2", "t-1: 1,4"], None),
-    ],
-)
-def test_the_rack_rule_is_strict_where_every_partition_keeps_it(lines: list[str], spread: Spread | None) -> None:
-    assert placement(*lines).racks_spread is spread
 
 
 def test_a_partition_that_is_not_spread_is_named() -> None:
@@ -149,11 +134,6 @@ def test_a_topic_with_a_replica_on_a_dead_broker_is_left_out(lines: list[str], c
     assert [(each.topic, each.code, each.is_left_out) for each in made.deviations] == [("t", code, True)]
 
 
-def test_a_name_that_collides_is_left_out() -> None:
-    made = found("a.b-0: 1", "a_b-0: 1")
-    assert (list(made.topics), list(made.left_out)) == (["a.b"], ["a_b"])
-
-
 def test_a_name_that_kafka_would_not_take_is_left_out_and_so_is_what_collides_after_it() -> None:
     made = found(".-0: 1", "a.b-0: 1", "a_b-0: 1")
     assert (list(made.topics), list(made.left_out)) == (["a.b"], [".", "a_b"])
@@ -234,12 +214,6 @@ def test_topics_are_not_called_even_where_brokers_differ_in_capacity() -> None:
     weights = {2: DesiredBroker(2, weights={"leaders": 2})}
     by_measure = replace(desired, cluster=DesiredCluster("c", brokers=weights))
     assert not are_topics_even(by_measure, observed, topic_rules(by_measure, observed))
-
-
-def test_elections_are_wanted_where_the_preferred_leader_is_in_sync_and_does_not_lead() -> None:
-    observed = small_cluster("t-0: 1,2 leader 2", "t-1: 1,2", "t-2: 1,2 leader 2 isr 2", "u-0: 1,2 leader 2")
-    desired = Desired(DesiredCluster("c"), {"t": DesiredTopic("t")})
-    assert list(elections_wanted(desired, observed)) == [TopicPartition("t", 0)]
 
 
 def test_bands_are_tried_from_the_tightest_on() -> None:

@@ -77,11 +77,6 @@ def test_whatever_a_message_or_a_path_holds_stays_in_it(text: str) -> None:
     assert spelled_back(command.data) == f"{text} (KR103)"
 
 
-def test_a_control_character_is_spelled_out() -> None:
-    (command,) = read(replace(ONE, problem=Problem("KR103", "a\x1b[2Jb")))
-    assert command.data == r"a\u001b[2Jb (KR103)"
-
-
 def test_ten_of_a_kind_are_shown_and_the_others_counted() -> None:
     warning = replace(ONE, problem=Problem("KR241", "a warning", severity=Severity.WARNING))
     told = read(*[ONE] * 12, *[warning] * 3)

@@ -242,7 +242,3 @@ def test_data_is_what_is_known_to_be_copied_or_deleted() -> None:
     assert "| ~ | `a` racks: 2 partitions spread against the rule | at least 5 B | moves data |" in text
     assert "| ~ | `b` racks: 1 partition spread against the rule | unknown | moves data |" in text
     assert "| ~ | `c` racks: 1 partition spread against the rule | 7 B | moves data |" in text
-
-
-def test_secrets_are_hidden() -> None:
-    assert "s3" not in as_markdown.plan(sample_plan())

@@ -143,14 +143,6 @@ def test_chained_moves_of_a_partition_are_one_change() -> None:
     assert "2 replicas to move, 10 B" in text
 
 
-def test_control_and_direction_characters_never_reach_the_terminal() -> None:
-    bad = "a\x1b[31mred\u202e\r\n\x07"
-    problem = Problem("KR801", f"rack {bad}", None, Severity.WARNING)
-    text = as_text.plan(replace(sample_plan(), cluster_name=bad, warnings=(problem,)))
-    assert not set("\x1b\u202e\r\x07") & set(text)
-    assert "a\\u001b[31mred\\u202e\\u000d\\u000a\\u0007" in text
-
-
 def test_changes_show_broken_rules_leaders_and_what_cannot_be_fixed() -> None:
     at = Location("demo/web.yaml", 9)
     found = Changes(
@@ -199,11 +191,6 @@ def test_a_result_names_leftover_throttles_and_moves_that_are_left() -> None:
 def test_a_simulated_run_tells_both_times() -> None:
     ended = RunResult(RunState.DONE, 3, 3, 7, 113.0)
     assert as_text.result(ended, simulated_in=4.2) == "Done in 4 s (simulated 2 min): 3 of 3 stages.\n"
-
-
-def test_an_input_problem_starts_with_its_place() -> None:
-    problem = Problem("KR101", "unknown key", Location("demo/web.yaml", 9, 3))
-    assert as_text.input_problem(problem, root="state") == "state/demo/web.yaml:9:3: unknown key (KR101)"
 
 
 def test_every_place_that_an_input_problem_names_is_under_the_root() -> None:

@@ -47,10 +47,3 @@ def test_a_change_of_min_isr_clears_the_elr() -> None:
     assert partition_of(admin).elr == (2,)
     admin.alter_topic_configs({"a": [ConfigChange("min.insync.replicas", ConfigOperation.SET, "1")]})
     assert partition_of(admin).elr == ()
-
-
-def test_brokers_before_4_1_keep_none() -> None:
-    admin = SimulatedAdmin(small_cluster("a-0: 1,2,3", configs=TWO, kafka_version="4.0"))
-    for broker in (3, 2, 1):
-        admin.kill_broker(broker)
-    assert (partition_of(admin).isr, partition_of(admin).elr) == ((1,), None)
