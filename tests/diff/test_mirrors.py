@@ -61,6 +61,7 @@ def copied(desired: Desired, observed: Cluster, declared: Desired | None = None)
         ("{topic}@{source}".replace("@", "-"), ("*",), ("a-eu", "a-asia"), ["a-asia-us"]),
         (MIRROR_MAKERS_RENAME, ("*",), ("heartbeats", "asia.heartbeats", "my.heartbeats"), ["us.my.heartbeats"]),
         (MIRROR_MAKERS_RENAME, ("heartbeats",), ("heartbeats",), ["us.heartbeats"]),
+        ("x.{topic}", ("pay[a-m]*", "*.?"), ("pay", "payments", "payroll", "a.b", "a.bc"), ["x.a.b", "x.payments"]),
         ("{topic}", ("*",), ("__consumer_offsets", "mm2-configs.eu.internal", "eu.checkpoints.internal"), []),
     ],
 )
@@ -102,6 +103,15 @@ def test_a_copy_is_declared_with_the_larger_count_and_what_follows_over_its_clas
     )
     larger, _ = with_copies(desired, wanted, small_cluster(*(f"us.a-{number}: 1,2" for number in range(5))))
     assert larger.topics["us.a"].partitions == 5
+
+
+def test_the_document_of_a_copy_may_say_more_than_its_mirror() -> None:
+    more = DesiredTopic("us.a", partitions=5, config={"segment.bytes": "9"})
+    desired = eu(mirror("a", retention_ms=""), documents=(more,))
+    topics = source_topics(Desired(DesiredCluster("us")), source("a", retention_ms="5"))
+    found, problems = with_copies(desired, copies(desired, {"us": topics}, CLUSTERS))
+    copy = found.topics["us.a"]
+    assert (problems, copy.partitions, copy.config) == ((), 5, {"retention.ms": "5", "segment.bytes": "9"})
 
 
 DOCUMENT = DesiredTopic("us.a", at={"": Location("t.yaml", 1), "state": Location("t.yaml", 2)})

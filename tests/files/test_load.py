@@ -30,6 +30,10 @@ def topic_class(spec: str, name: str = "k") -> str:
     return f"{HEAD}kind: TopicClass\nmetadata: {{name: {name}}}\nspec: {spec}\n"
 
 
+def mirror(spec: str) -> str:
+    return f"{HEAD}kind: Mirror\nmetadata: {{name: m}}\nspec: {{source: us, topics: [a], {spec}}}\n---\n"
+
+
 def cluster_with(spec: str) -> str:
     return f"{HEAD}kind: Cluster\nmetadata: {{name: c}}\nspec:\n  simulation: s.json\n  {spec}\n"
 
@@ -407,6 +411,12 @@ DOCUMENTS = [
     (patterns("{}") + "---\n" + patterns("{}"), "6:1", "the pattern a* is declared twice, first at c/x.yaml:1"),
     (topic_class("{}") + "---\n" + topic_class("{}"), "6:1", "TopicClass k is declared twice"),
     (topic_class("{partitions: 3}"), "4:8", 'unknown key "partitions" in spec; known are replicationFactor'),
+    (mirror("class: gold"), "4:40", "there is no TopicClass 'gold'"),
+    (mirror("rename: x") + topic_class("{}"), "4:33", "rename is 'x': write {topic} once"),
+    (mirror("config: [min.insync.replicas]") + topic_class("{}"), "4:42", "min.insync.replicas does not follow"),
+    (mirror("config: [leader.replication.throttled.rate]") + topic_class("{}"), "4:42", "use moves.throttle"),
+    (mirror("confg: []"), "4:33", "did you mean 'config'?"),
+    (2 * mirror("config: []"), "6:1", "declared twice"),
     (CLUSTER, "1:1", "a second Cluster in this folder, the first is in c/cluster.yaml"),
 ]
 

@@ -12,13 +12,13 @@ from helpers.plans.resealed import digest_of, resealed
 from helpers.plans.sample_plan import sample_plan
 
 from reconciler.files.json_text import canonical_json, readable_json
-from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
+from reconciler.files.plan_file import Seal, plan_text, read_plan, with_id, write_plan
 from reconciler.files.snapshot import write_snapshot
 from reconciler.model.change import DeleteTopic
 from reconciler.model.codec import schema_of, to_json
 from reconciler.model.move import Move, Reason
 from reconciler.model.plan import Plan, PriceLevel, Proof, Restore, Rollback, Source
-from reconciler.model.problem import InvalidInput, Location, Problem
+from reconciler.model.problem import InvalidInput, Location, Problem, Refused
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -233,6 +233,31 @@ def test_a_field_that_is_not_understood_is_refused_even_with_a_fitting_id(
     message = refused(path, edited(tiny_plan(), at, value))
     assert re.match(rf"{re.escape(str(path))}:\d+:\d+: {re.escape(pointer)} ", message)
     assert says in message
+
+
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [
+        ("/cluster/clusterId", "another"),
+        (f"{S}/moves/0/to", [1, 4]),
+        (f"{S}/throttleBytesPerSecond", 1000),
+        ("/requires/brokersAlive", [7]),
+        ("/run/timeoutSeconds", 1),
+        ("/source/commit", "another"),
+        ("/warnings", [{"code": "KR801", "message": "x"}]),
+    ],
+)
+def test_a_plan_that_was_edited_with_its_digest_is_read_unless_the_reviewed_digest_is_asked_for(
+    tmp_path: Path, at: str, value: object
+) -> None:
+    path, seal = tmp_path / "plan.json", Seal(digest=tiny_plan().digest)
+    write_plan(tiny_plan(), path)
+    assert read_plan(path, seal) == tiny_plan()
+    path.write_text(edited(tiny_plan(), at, value))
+    assert read_plan(path).digest != seal.digest
+    with pytest.raises(Refused, match="not the plan that was reviewed") as refusal:
+        read_plan(path, seal)
+    assert refusal.value.code == "KR425"
 
 
 def test_layout_is_not_content(tmp_path: Path) -> None:
