@@ -6,12 +6,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from helpers.program.command_line import reconciler
+from helpers.program.call import Program
+from helpers.program.command_line import reconciler as run
 from helpers.samples.sample_tables import PATTERN, STRANGE
 
 from reconciler.balance.workflow.balance import make_balance
 from reconciler.balance.workflow.loads import SparkJob
 from reconciler.model.problem import ReconcilerError
+from reconciler.workflow.demo import write_demo
 from reconciler.workflow.inputs import Inputs
 
 
@@ -25,19 +27,28 @@ from reconciler.workflow.inputs import Inputs
         (("--samples", "a", "-o", "kafka-json"), "'kafka-json' is not one of"),
     ],
 )
-def test_what_was_measured_is_named_once(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    assert message in reconciler("balance", *arguments, cwd=tmp_path, expect=64).err
+def test_what_was_measured_is_named_once(arguments: tuple[str, ...], message: str, reconciler: Program) -> None:
+    ended = reconciler("balance", *arguments)
+    assert (ended.code, message in ended.err) == (64, True), ended
 
 
-def test_what_is_not_there_is_told_before_spark_starts(tmp_path: Path) -> None:
-    reconciler("init", "--demo", cwd=tmp_path)
-    assert "(KR1" in reconciler("balance", "--samples", "nowhere", cwd=tmp_path, expect=1).err
-    assert "(KR150)" in reconciler("balance", "--loads", "nowhere", cwd=tmp_path, expect=1).err
-    assert "nowhere.json" in reconciler("balance", "--loads", "x", "--plan", "nowhere.json", cwd=tmp_path, expect=1).err
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "file").touch()
-    told = reconciler("balance", "--samples", "nowhere", "--out", "mine", cwd=tmp_path, expect=1).err
-    assert "holds other things" in told
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--samples", "nowhere"), "(KR1"),
+        (("--loads", "nowhere"), "(KR150)"),
+        (("--loads", "x", "--plan", "nowhere.json"), "nowhere.json"),
+        (("--samples", "nowhere", "--out", "mine"), "holds other things"),
+    ],
+)
+def test_what_is_not_there_is_told_before_spark_starts(
+    arguments: tuple[str, ...], message: str, reconciler: Program
+) -> None:
+    write_demo("desired-state")
+    Path("mine").mkdir()
+    Path("mine/file").touch()
+    ended = reconciler("balance", *arguments)
+    assert (ended.code, message in ended.err) == (1, True), ended
 
 
 def test_a_missing_spark_is_told_before_a_cluster_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,8 +67,8 @@ def test_a_plan_is_weighed_by_samples_as_its_reader_does_it(tmp_path: Path, monk
     monkeypatch.setenv("SPARK_API_MODE", "connect")
     tmp_path = tmp_path / STRANGE
     tmp_path.mkdir()
-    reconciler("init", "--demo", cwd=tmp_path)
-    reconciler("plan", "--out", "plan.json", cwd=tmp_path)
+    run("init", "--demo", cwd=tmp_path)
+    run("plan", "--out", "plan.json", cwd=tmp_path)
     snapshot = json.loads((tmp_path / "desired-state" / "demo" / "snapshot.json").read_text("utf-8"))
     with (tmp_path / "samples.csv").open("w", newline="") as file:
         table = csv.writer(file)
@@ -68,7 +79,7 @@ def test_a_plan_is_weighed_by_samples_as_its_reader_does_it(tmp_path: Path, monk
                     moment = datetime(2026, 3, 29, tzinfo=UTC) + timedelta(minutes=minute)
                     table.writerow((moment.isoformat(), "demo", topic["name"], partition["partition"], 1000))
     given = ("--samples", "samples.csv", "--plan", "plan.json", "--fail-on", "coverage<100%", "--fail-on", "age>1d")
-    ended = reconciler("balance", *given, "--out", PATTERN, "-o", "json", cwd=tmp_path, expect=3)
+    ended = run("balance", *given, "--out", PATTERN, "-o", "json", cwd=tmp_path, expect=3)
     (failed,) = (line for line in ended.err.splitlines() if line.startswith("error"))
     assert failed.startswith("error: demo: age is ")
     assert "above 1d: the report is written all the same" in failed

@@ -9,7 +9,7 @@ from helpers.program.call import Program
 
 pytestmark = pytest.mark.quick
 
-CASE = FlatCase("small", brokers=6, racks=3, topics=6, partitions=6, joining=3)
+CASE = FlatCase("small", brokers=6, racks=3, topics=3, partitions=6, joining=3)
 
 
 class Files:
@@ -66,42 +66,32 @@ def test_a_plan_says_its_budget_and_what_the_whole_plan_copies_in_every_form(fil
     assert shown.out.startswith("Proved: no plan with the same counts copies fewer than ")
 
 
-def test_a_plan_without_a_budget_says_nothing_of_one(files: Files) -> None:
-    plan = json.loads(files.plan("-o", "json"))
-    assert "budget" not in plan
-    assert "budget" not in plan["source"]
-    assert "a budget of" not in files.plan()
-
-
-def test_enough_budget_is_told_and_too_little_brings_nothing_nearer(files: Files) -> None:
-    assert "enough for the whole plan" in files.plan("--budget", "1PiB")
-    text = files.plan("--budget", "1B")
-    assert text.startswith("No changes. With a budget of 1 B: replicas balance 0% of the way; the whole plan copies ")
-    assert "brings the balance no nearer" in text
-    assert "(KR871)" in text
-    files.plan("--budget", "1B", "--detailed-exitcode", code=2)
-
-
 def test_a_budget_of_time_is_kept_by_the_estimate_and_needs_a_throttle(files: Files) -> None:
     whole = json.loads(files.plan("-o", "json"))["summary"]["estimatedSeconds"]
     plan = json.loads(files.plan("--budget", f"{whole // 2}s", "-o", "json"))
     assert 0 < plan["summary"]["estimatedSeconds"] <= whole // 2
     assert plan["source"]["budget"] == {"seconds": whole // 2}
     files.without_throttle()
-    assert "moves.throttle is not written" in files.plan("--budget", "6h", code=1)
-    assert "(KR371)" in files.plan("--budget", "6h", code=1)
+    refused = files.plan("--budget", "6h", code=1)
+    assert ("moves.throttle is not written" in refused, "(KR371)" in refused) == (True, True)
 
 
 def test_what_mends_rules_alone_is_told_where_it_is_more_than_the_budget(files: Files) -> None:
     files.add("brokers: [{id: 1, state: draining}]")
     text = files.plan("--budget", "1MiB")
     assert "the plan is made of that alone (KR870)" in text
-    assert "0% of the way" in text or "of the way" in text
 
 
-@pytest.mark.parametrize("budget", ["2", "6", "2TB!", "-1GiB", "0s", "1h30m"])
+@pytest.mark.parametrize("budget", ["2", "-1GiB", "0s", "1h30m"])
 def test_a_budget_without_a_unit_is_wrong_usage(files: Files, budget: str) -> None:
     assert "is no budget: write bytes or a time with a unit" in files.plan("--budget", budget, code=64)
+
+
+def test_too_little_budget_brings_nothing_nearer_and_is_a_difference(files: Files) -> None:
+    text = files.plan("--budget", "1B", "--detailed-exitcode", code=2)
+    assert text.startswith("No changes. With a budget of 1 B: replicas balance 0% of the way; the whole plan copies ")
+    assert "brings the balance no nearer" in text
+    assert "(KR871)" in text
 
 
 def test_the_advice_beside_a_limit_of_bytes_names_a_budget_that_fits(files: Files) -> None:
@@ -128,13 +118,6 @@ def test_the_curve_is_told_in_every_form_and_takes_no_other_options(files: Files
     assert "Without moves.throttle nobody knows how long it takes." in files.plan("--curve")
 
 
-def test_the_curve_tells_of_counts_alone(files: Files) -> None:
-    text = files.document.read_text("utf-8")
-    files.document.write_text(text.replace("leaders: even}", "leaders: even, disk: {within: 5%}}"), encoding="utf-8")
-    assert "--curve tells of counts alone" in files.plan("--curve", code=1)
-    assert "(KR372)" in files.plan("--curve", code=1)
-
-
 def test_windows_are_counted_and_the_throttle_for_fewer_is_told(files: Files) -> None:
     assert "The plan needs" not in files.plan()
     assert "--windows: needs windows and moves.throttle" in files.plan("--windows", "1")
@@ -151,23 +134,3 @@ def test_windows_are_counted_and_the_throttle_for_fewer_is_told(files: Files) ->
     for each, needed in ((rate, "1 window"), (rate - 1, "2 windows")):
         files.document.write_text(text.replace("50MiB/s", f"{each}MiB/s"), encoding="utf-8")
         assert f"The plan needs up to {needed} at {each} MiB/s" in files.plan()
-
-
-def test_whatever_is_supposed_a_budget_holds(files: Files) -> None:
-    whole = _whole(files)
-    plan = json.loads(files.plan("--what-if", "add=20@a", "--budget", f"{whole // 3}B", "-o", "json"))
-    assert plan["summary"]["bytes"] <= whole // 3
-    assert plan["budget"]["wholeBytes"] > whole // 3
-
-
-def test_what_no_budget_can_change_has_no_knee_and_of_part_of_a_balance_nothing_is_said_to_be_least(
-    reconciler: Program, tmp_path: Path
-) -> None:
-    files = Files(reconciler, tmp_path, FlatCase("still", brokers=6, racks=3, topics=2, partitions=6))
-    assert "knee" not in files.plan("--curve")
-    joined = Files(reconciler, tmp_path / "joined")
-    joined.plan("--budget", f"{_whole(joined) // 2}B", "--out", "plan.json")
-    plan = json.loads((tmp_path / "plan.json").read_text("utf-8"))
-    moves = [move for stage in plan["stages"] for move in stage.get("moves", []) if move["bytes"]]
-    name = f"{moves[0]['topic']}-{moves[0]['partition']}"
-    assert "why not less" not in reconciler("show", "plan.json", "--explain", name).out

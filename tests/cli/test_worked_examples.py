@@ -7,19 +7,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.program.command_line import reconciler
+from helpers.program.call import Program
 
 Assignment = Mapping[int, Sequence[int]]
 
 
-def plan(folder: Path, before: Assignment, brokers: Sequence[int], spec: str, cluster: str = "{}") -> dict[str, Any]:
+CLUSTER = "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: c}}\nspec: {}\n---\n"
+TOPIC = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {}}}\nspec: {}\n"
+
+
+def declare(text: str) -> None:
+    Path("desired-state/c").mkdir(parents=True)
+    Path("desired-state/c/cluster.yaml").write_text(text)
+
+
+def plan(
+    reconciler: Program, before: Assignment, brokers: Sequence[int], spec: str, cluster: str = "{}"
+) -> dict[str, Any]:
     """Return the plan for a topic `t` with these replicas, the first of each leading."""
-    root = folder / "desired-state" / "c"
-    root.mkdir(parents=True)
-    (root / "cluster.yaml").write_text(
-        f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: c}}\nspec: {cluster}\n---\n"
-        f"apiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: t}}\nspec: {spec}\n"
-    )
+    declare(CLUSTER.format(cluster) + TOPIC.format("t", spec))
     partitions = [
         {"partition": number, "leader": replicas[0], "replicas": list(replicas), "isr": list(replicas)}
         for number, replicas in before.items()
@@ -30,8 +36,8 @@ def plan(folder: Path, before: Assignment, brokers: Sequence[int], spec: str, cl
         "brokers": [{"id": broker_id} for broker_id in brokers],
         "topics": [{"name": "t", "partitions": partitions}],
     }
-    (folder / "snapshot.json").write_text(json.dumps(snapshot))
-    made: dict[str, Any] = json.loads(reconciler("plan", "--state", "snapshot.json", "-o", "json", cwd=folder).out)
+    Path("snapshot.json").write_text(json.dumps(snapshot))
+    made: dict[str, Any] = json.loads(reconciler("plan", "--state", "snapshot.json", "-o", "json").out)
     return made
 
 
@@ -39,9 +45,9 @@ def moves(made: dict[str, Any]) -> dict[int, list[int]]:
     return {move["partition"]: move["to"] for stage in made["stages"] for move in stage.get("moves", [])}
 
 
-def test_adding_partitions_places_only_the_new_ones(tmp_path: Path) -> None:
+def test_adding_partitions_places_only_the_new_ones(reconciler: Program) -> None:
     before = {0: [1, 2], 1: [2, 3], 2: [3, 4], 3: [4, 1]}
-    made = plan(tmp_path, before, range(1, 7), "{partitions: 6}")
+    made = plan(reconciler, before, range(1, 7), "{partitions: 6}")
     assert moves(made) == {}
     (change,) = made["topicChanges"]
     assert set(change["assignment"]) == {"4", "5"}
@@ -50,9 +56,9 @@ def test_adding_partitions_places_only_the_new_ones(tmp_path: Path) -> None:
     assert sorted(held.values()) == [2, 2, 2, 2, 2, 2]
 
 
-def test_one_copy_makes_six_brokers_even(tmp_path: Path) -> None:
+def test_one_copy_makes_six_brokers_even(reconciler: Program) -> None:
     before = {0: [1, 2], 1: [2, 3], 2: [3, 4], 3: [4, 1], 4: [5, 6], 5: [6, 1]}
-    made = plan(tmp_path, before, range(1, 7), "{replicationFactor: 2}", "{balance: {replicas: even}}")
+    made = plan(reconciler, before, range(1, 7), "{replicationFactor: 2}", "{balance: {replicas: even}}")
     assert made["summary"]["replicaMoves"] == 1
     assert {share["replicas"] for share in made["balance"]["after"].values()} == {2}
     ((partition, replicas),) = moves(made).items()
@@ -63,19 +69,16 @@ def test_one_copy_makes_six_brokers_even(tmp_path: Path) -> None:
     assert [warning["code"] for warning in made["warnings"]] == ["KR801", "KR811", "KR812"]
 
 
-def test_a_higher_factor_by_assignment_needs_an_election_only_where_the_first_replica_is_new(tmp_path: Path) -> None:
-    made = plan(tmp_path, {0: [1], 1: [0], 2: [1]}, [0, 1], "{placement: {assignment: [[0, 1], [0, 1], [1, 0]]}}")
+def test_a_higher_factor_by_assignment_needs_an_election_only_where_the_first_replica_is_new(
+    reconciler: Program,
+) -> None:
+    made = plan(reconciler, {0: [1], 1: [0], 2: [1]}, [0, 1], "{placement: {assignment: [[0, 1], [0, 1], [1, 0]]}}")
     assert moves(made) == {0: [0, 1], 1: [0, 1], 2: [1, 0]}
     elections = [election for stage in made["stages"] for election in stage.get("elections", [])]
     assert elections == [{"topic": "t", "partition": 0, "leader": 0}]
 
 
 @pytest.mark.parametrize(("length", "code"), [(249, 0), (250, 1)])
-def test_the_longest_topic_name_has_249_characters(tmp_path: Path, length: int, code: int) -> None:
-    root = tmp_path / "desired-state" / "c"
-    root.mkdir(parents=True)
-    (root / "cluster.yaml").write_text(
-        "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: c}\nspec: {}\n---\n"
-        f"apiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {'x' * length}}}\nspec: {{}}\n"
-    )
-    reconciler("validate", cwd=tmp_path, expect=code)
+def test_the_longest_topic_name_has_249_characters(reconciler: Program, length: int, code: int) -> None:
+    declare(CLUSTER.format("{}") + TOPIC.format("x" * length, "{}"))
+    assert reconciler("validate").code == code
