@@ -291,21 +291,6 @@ def test_foreign_records_are_counted_and_passed_over(reconciler: Program, held: 
     assert found["topics"][0]["offsets"][0]["lag"] == 20
 
 
-def test_without_offset_syncs_offsets_are_compared_where_both_logs_begin_at_0(reconciler: Program, held: Held) -> None:
-    del held
-    identity = document("Mirror", "same", '{source: us, topics: ["orders"], rename: "{topic}"}')
-    us(ended(topic("orders", 2), 120, 7), groups=[group("billing", {"orders": {"0": 110, "1": 5}})])
-    eu(ended(topic("orders", 2), 100, 7), mirrors=(identity,))
-    found = compared(reconciler)
-    assert [(one["lag"], one["lagBy"]) for one in found["topics"][0]["offsets"]] == [(20, "offsets"), (0, "offsets")]
-    first, second = found["groups"][0]["partitions"]
-    # 20 offsets that the copy has not may be records, or markers anywhere before: so 90 is safe.
-    wanted = {"positionLow": 90, "positionHigh": 100, "start": 90, "startBy": "offsets", "missed": 0, "readTwice": 20}
-    assert first | wanted == first
-    assert second | {"start": 5, "readTwice": 0, "missed": 0, "notCopied": 0} == second
-    assert [one["code"] for one in found["warnings"]] == ["KR237", "KR237"]
-
-
 def test_a_topic_of_syncs_that_cannot_be_read_to_its_end_is_no_reason_to_wait(reconciler: Program, held: Held) -> None:
     del held
     us(ended(topic("orders", 1), 120), ended(topic(SYNCS, 1), 4))

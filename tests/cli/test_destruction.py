@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-from helpers.plans.resealed import digest_of
 from helpers.program.call import Ended, Program
 
 MIB = 1024**2
@@ -19,7 +17,6 @@ spec:
   topics: {managed: all, delete: allow}
   limits: {deletedTopics: 9}
 """
-TIERED = {"remote.storage.enable": "true", "local.retention.ms": "1000"}
 YEAR, HOUR = "31536000000", "3600000"
 FORMS = ("text", "json", "markdown", "html")
 
@@ -86,35 +83,6 @@ def assert_told(outputs: Mapping[str, str], *words: str) -> None:
         assert "no data" not in output, name
 
 
-def test_dropping_tiered_data_is_told_everywhere_and_protect_delete_refuses_it(reconciler: Program) -> None:
-    dropped = "config: {remote.storage.enable: false, remote.log.delete.on.disable: true}"
-    root(topic("orders", TIERED, 8000), declared=declare("orders", dropped), groups=[])
-    outputs = told(reconciler)
-    assert_told(outputs, "destroys", "deletes every record that is in remote storage")
-    (change,) = json.loads(outputs["json"])["topicChanges"]
-    (effect,) = change["effects"]
-    assert effect == {
-        "class": "destroys",
-        "what": "deletes every record that is in remote storage, which log dirs do not count",
-        "key": "remote.storage.enable",
-        "bytes": None,
-        "total": True,
-        "groups": [],
-        "liveGroups": [],
-    }
-    assert json.loads(outputs["json"])["summary"]["destroys"] == {
-        "topics": 1, "bytes": 0, "sizeKnown": False, "groups": 0,
-    }  # fmt: skip
-    assert "destroys: 1 topic, an unknown number of bytes on all replicas, read by 0 groups" in outputs["plan"]
-    Path("desired-state/c/topics.yaml").write_text(declare("orders", f"protect: [delete], {dropped}"))
-    for verb in ("plan", "diff"):
-        ended = reconciler(verb, "--cluster", "c")
-        assert ended.code == 1
-        assert "topics.yaml:4" in ended.err
-        assert "but protect names delete" in ended.err
-        assert "KR255" in ended.err
-
-
 def test_shorter_retention_is_told_everywhere_and_protect_shrink_refuses_it(reconciler: Program) -> None:
     shorter = f"config: {{retention.ms: {HOUR}}}"
     read = [group("billing", "orders", members=4), group("audit", "orders", members=0)]
@@ -133,19 +101,6 @@ def test_shorter_retention_is_told_everywhere_and_protect_shrink_refuses_it(reco
     assert ended.code == 1
     assert "KR254" in ended.err
     assert "topics.yaml:4" in ended.err
-
-
-def test_deletions_name_their_bytes_and_their_readers(reconciler: Program) -> None:
-    absent = "---\n".join(declare(f"old-{number}", "state: absent") for number in range(3))
-    topics = [topic(f"old-{number}", {}, MIB * (number + 1)) for number in range(3)]
-    read = [group("payments", "old-0", "old-1", members=4), group("report", "old-1", members=0)]
-    root(*topics, declared=absent, groups=read)
-    outputs = told(reconciler)
-    assert_told(outputs, "destroys", "deletes every record", "payments", "report")
-    for name in ("text", "markdown", "html", "plan", "diff text", "diff markdown", "plan json stderr"):
-        assert "3 topics, 24.0 MiB on all replicas, read by 2 groups" in outputs[name], name
-        assert "read by payments (live), report" in outputs[name], name
-        assert "read by no group" in outputs[name], name
 
 
 def test_a_snapshot_without_groups_says_that_nobody_looked(reconciler: Program) -> None:
@@ -179,35 +134,3 @@ def test_a_rollback_says_what_it_destroys(reconciler: Program) -> None:
     assert ended.code == 0, ended.err
     assert "destroys: 1 topic, up to 4.0 MiB on all replicas, read by 1 group" in ended.out
     assert "billing (live)" in ended.out
-
-
-def test_a_plan_file_without_effects_is_still_read_and_a_deletion_in_it_destroys(reconciler: Program) -> None:
-    root(topic("old", {}, MIB), declared=declare("old", "state: absent"), groups=[])
-    reconciler("plan", "--cluster", "c", "--out", "plan.json")
-    document = json.loads(Path("plan.json").read_text())
-    for change in document["topicChanges"]:
-        del change["effects"]
-    del document["summary"]["destroys"]
-    del document["digest"]
-    Path("old.json").write_text(json.dumps(document | {"id": digest_of(document)[7:15]}))
-    ended = reconciler("show", "old.json")
-    assert ended.code == 0, ended.err
-    assert "destroys: 1 topic, an unknown number of bytes" in ended.out
-
-
-@pytest.mark.parametrize(
-    ("configs", "changed", "words"),
-    [
-        ({}, "max.message.bytes: 1000", "clients may notice"),
-        ({}, "min.insync.replicas: 3", "may refuse writes"),
-        ({}, "segment.ms: 3600000", "no data"),
-        (TIERED | {"remote.storage.enable": "false"}, "remote.storage.enable: true", "cannot be undone"),
-    ],
-)
-def test_what_destroys_nothing_is_told_by_its_class(
-    reconciler: Program, configs: dict[str, str], changed: str, words: str
-) -> None:
-    root(topic("orders", configs, MIB), declared=declare("orders", f"config: {{{changed}}}"), groups=[])
-    ended = reconciler("plan", "--cluster", "c")
-    assert words in ended.out, ended.out + ended.err
-    assert "destroys" not in ended.out

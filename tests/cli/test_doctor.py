@@ -274,17 +274,6 @@ def test_status_takes_a_leftover_throttle_off_once_its_broker_is_back_and_says_s
     assert crashed("status").err == ""
 
 
-def test_another_plans_apply_pays_it_too(crashed: Program) -> None:
-    owe(crashed)
-    changed(lambda cluster: returned(cluster, 4))
-    declared = SNAPSHOT.with_name("cluster.yaml")
-    declared.write_text(DECLARED.replace("[2, 1]", "[2, 3]"), "utf-8")
-    assert crashed("plan", "--out", "another.json").code == 0
-    ended = crashed("apply", "another.json", "--yes")
-    assert (ended.code, throttles()) == (0, OPERATORS), ended
-    assert "throttles of ended runs: broker 4: follower.replication.throttled.rate 52428800 -> not set" in ended.err
-
-
 @pytest.mark.parametrize(("steps", "is_paid"), [(("run", "throttle"), False), (("run",), True)])
 def test_a_leftover_throttle_waits_for_a_run_that_died_under_throttles_and_for_no_other(
     crashed: Program, steps: tuple[str, ...], *, is_paid: bool
@@ -311,13 +300,6 @@ def test_a_watch_of_a_finished_run_waits_for_nothing(crashed: Program) -> None:
     (line,) = crashed("status", "--watch", "-o", "json").out.splitlines()
     assert json.loads(line)["open"] is False
     assert "done: 1 stage, " in crashed("status", "--watch").out
-
-
-def test_a_watch_of_a_crashed_run_ends_when_nothing_moves_any_more(crashed: Program) -> None:
-    changed(later)
-    ended = crashed("status", "--watch", "-o", "json")
-    assert (ended.code, len(ended.out.splitlines())) == (0, 1)
-    assert json.loads(ended.out)["state"] == "dead"
 
 
 def test_a_watch_prints_each_look_that_differs_and_ends_with_the_run(

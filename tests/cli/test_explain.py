@@ -46,19 +46,6 @@ def test_a_move_is_explained_from_the_plans_file_alone(saved: Program) -> None:
     )
 
 
-def test_an_election_names_who_leads_by_then(saved: Program) -> None:
-    assert saved("show", "plan.json", "--explain", "carts-3").out == (
-        "carts-3   [4, 2, 6]   no data\n"
-        "  stage 2             broker 4, the preferred leader, is elected; broker 2 leads by then\n"
-    )
-
-
-def test_a_new_partition_is_explained_too(saved: Program) -> None:
-    out = saved("show", "plan.json", "--explain", "pageviews-12").out
-    assert out.startswith("pageviews-12   new: [1, 2, 3]   no data\n  stage 1             created on [1, 2, 3]\n")
-    assert "why not less" not in out
-
-
 def test_a_partition_that_stays_is_not_touched(saved: Program) -> None:
     assert saved("show", "plan.json", "--explain", "carts-0").out == "carts-0   not touched by this plan\n"
     assert json.loads(saved("show", "plan.json", "--explain", "carts-0", "-o", "json").out)["touched"] is False
@@ -78,7 +65,7 @@ def test_an_unknown_partition_is_an_error(saved: Program, text: str, words: str)
     assert words in ended.err
 
 
-@pytest.mark.parametrize("text", ["clicks", "clicks-", "-3", "clicks-x", "clicks--1-", "", "clicks-٣", "c-99999999999"])
+@pytest.mark.parametrize("text", ["clicks", "-3", "clicks-x", "clicks-٣"])
 def test_what_is_no_partition_is_wrong_usage(saved: Program, text: str) -> None:
     ended = saved("show", "plan.json", "--explain", text)
     assert (ended.code, ended.out) == (64, "")

@@ -73,17 +73,6 @@ def test_json_says_all_of_it_in_the_schemas_form(reconciler: Program, state: str
     assert value["balance"] == {"replicas": "within 1%", "leaders": "even", "topics": "off"}
 
 
-def test_an_edit_after_an_import_is_planned(reconciler: Program, state: str) -> None:
-    assert reconciler("import", "--cluster", "prod", "--state", state).code == 0
-    file = Path("desired-state/prod/topics.yaml")
-    text = file.read_text("utf-8")
-    assert "name: clicks}\nspec: {partitions: 12, replicationFactor: 2," in text
-    file.write_text(text.replace("partitions: 12, replicationFactor: 2,", "partitions: 12, replicationFactor: 3,"))
-    planned = reconciler("plan", "--state", state, "--detailed-exitcode")
-    assert planned.code == 2
-    assert "replicationFactor 2 -> 3 (12 partitions)" in planned.out
-
-
 def test_beside_a_cluster_file_that_says_how_to_reach_it_only_the_rest_is_written(
     reconciler: Program, state: str
 ) -> None:
@@ -101,17 +90,6 @@ def test_beside_a_cluster_file_that_says_how_to_reach_it_only_the_rest_is_writte
         "classes.yaml", "cluster.yaml", "snapshot.json", "topics.yaml",
     ]  # fmt: skip
     assert reconciler("plan", "--detailed-exitcode").code == 0
-
-
-def test_a_cluster_file_that_asks_for_more_than_the_cluster_keeps_is_named(reconciler: Program, state: str) -> None:
-    folder = Path("desired-state/prod")
-    folder.mkdir(parents=True)
-    (folder / "cluster.yaml").write_text(
-        "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {balance: {replicas: even}}\n"
-    )
-    made = reconciler("import", "--state", state, "--cluster", "prod", "-o", "json")
-    assert json.loads(made.out)["planEmpty"] is False
-    assert "desired-state/prod/cluster.yaml asks for more than the cluster keeps: a plan would " in made.err
 
 
 @pytest.mark.parametrize(
@@ -142,16 +120,6 @@ def test_elections_are_written_off_only_where_a_plan_would_hold_some(
     assert reconciler("plan", "--state", "state.json", "--detailed-exitcode").code == 0
     Path("desired-state/prod/cluster.yaml").write_text(text.replace("elections: off", ""))
     assert reconciler("plan", "--state", "state.json", "--detailed-exitcode").code == (2 if written else 0)
-
-
-def test_a_cluster_file_that_is_there_and_wants_elections_is_told_to_hold_some(reconciler: Program) -> None:
-    write_snapshot(small_cluster("a-0: 2,1 leader 1"), "state.json")
-    folder = Path("desired-state/prod")
-    folder.mkdir(parents=True)
-    (folder / "cluster.yaml").write_text("apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {}\n")
-    made = reconciler("import", "--state", "state.json", "--cluster", "prod")
-    assert "a plan elects it, unless the cluster.yaml that is there says elections: off" in made.err
-    assert "asks for more than the cluster keeps: a plan would hold 1 election (KR015)" in made.err
 
 
 def test_a_broker_that_is_to_leave_is_told_and_its_topics_are_declared_all_the_same(

@@ -146,16 +146,6 @@ def test_what_is_left_out_is_told_each_time_and_written_into_no_file_that_is_the
     assert folder.is_dir()
 
 
-def test_a_file_that_a_link_leads_to_is_not_added_to(reconciler: Program, folder: Path) -> None:
-    shared = Path("desired-state/shared.yaml")
-    (folder / "teams" / "shop.yaml").rename(shared)
-    (folder / "teams" / "shop.yaml").symlink_to(shared.resolve())
-    assert reconciler(*ARGUMENTS).code == 0
-    assert shared.read_text() == SHOP
-    assert "name: shop.returns" in (folder / "topics" / "other.yaml").read_text()
-    assert reconciler("plan", "--state", "s.json", "--detailed-exitcode").code == 0
-
-
 def test_copies_of_a_mirror_are_declared_by_it(reconciler: Program, folder: Path) -> None:
     mirror = "apiVersion: reconciler/v1\nkind: Mirror\nmetadata: {name: m}\n"
     (folder / "mirror.yaml").write_text(
@@ -163,13 +153,6 @@ def test_copies_of_a_mirror_are_declared_by_it(reconciler: Program, folder: Path
     )
     made = reconciler(*ARGUMENTS, "-o", "json")
     assert [each["topic"] for each in json.loads(made.out)["added"]] == ["shop.late", "shop.returns"]
-
-
-def test_with_all_managed_what_is_added_is_drift_no_more(reconciler: Program, folder: Path) -> None:
-    (folder / "cluster.yaml").write_text(CLUSTER.replace("spec: {}", "spec: {topics: {managed: all, delete: allow}}"))
-    assert reconciler("plan", "--state", "s.json", "--detailed-exitcode").code == 3
-    assert reconciler(*ARGUMENTS).code == 0
-    assert reconciler("plan", "--state", "s.json", "--detailed-exitcode").code == 0
 
 
 def test_what_declared_topics_want_is_told_and_not_laid_to_what_was_added(reconciler: Program, folder: Path) -> None:

@@ -1,20 +1,12 @@
 """No path and no link in the desired state leads out of its root: nothing outside is read, and nothing is written."""
 
-import os
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cli.escapes import ALL, CANARY, ESCAPES, OUT, SIMULATED, Escape, cluster_document, link, spec, write_world
-from helpers.plans.sample_plan import sample_plan
 from helpers.program.call import Ended, Program
-
-from reconciler.files.inside import inside
-from reconciler.files.journal import journal_path
-from reconciler.files.plan_file import plan_from_json
-from reconciler.model.codec import Malformed, to_json
 
 VERBS = {
     "validate": ("validate", "--cluster", "prod"),
@@ -163,18 +155,6 @@ def test_a_link_that_comes_while_it_runs_is_not_written_through(
     assert contents(root.parent / "outside") == before
 
 
-def test_who_asks_a_run_to_stop_writes_through_no_link(root: Path, tmp_path: Path) -> None:
-    from reconciler.files.lock_file import LockFile, asking
-    from reconciler.model.lock import Holder, StopRequest
-    from reconciler.model.problem import Refused
-
-    lock = LockFile(root / "prod" / "state.json")
-    asking(lock.path).symlink_to(tmp_path / "outside" / "new")
-    with pytest.raises(Refused):
-        lock.ask_to_stop(StopRequest("apply", Holder("cancel", "me", "here", 1, "now")))
-    assert not (tmp_path / "outside" / "new").exists()
-
-
 @pytest.mark.parametrize(
     "happens",
     [
@@ -234,40 +214,3 @@ def test_with_a_client_of_the_callers_the_documents_own_is_not_looked_at(
     ended: Ended = reconciler("snapshot", "--cluster", "prod", "--client", "own.properties")
     assert (ended.code, "nosuch" in ended.err, "127.0.0.1:2" in ended.err) == (1, False, False), ended
     assert CANARY not in ended.out + ended.err
-
-
-@pytest.mark.parametrize("way", ["state.json", "nosuch", "nosuch/further", ".", "../prod/state.json"])
-def test_inside_is_told_as_a_path_below_the_root_without_links(root: Path, way: str) -> None:
-    found = inside(root, root / "prod" / way)
-    assert found is not None
-    assert found.is_relative_to(root)
-    assert os.path.realpath(found) == str(found)
-
-
-def test_the_journal_of_any_plan_that_can_be_read_is_in_a_folder_of_runs(tmp_path: Path) -> None:
-    ups = (
-        "..",
-        "../x",
-        "a/../../x",
-        "/x",
-        "..\\x",
-        "\u2025",
-        "\uff0e\uff0e",
-        "..\uff0fx",
-        "..\u2044x",
-        "%2e%2e",
-        "..\0",
-        "..\u200b",
-    )
-    read = []
-    for name in (*ups, "...", "~", "-x", " ", "x" * 5000):
-        try:
-            plan = plan_from_json(to_json(replace(sample_plan(), cluster_name=name)))
-        except Malformed:
-            continue
-        journal = journal_path(tmp_path, plan.cluster_name, plan.id)
-        assert os.path.normpath(journal) == str(journal)
-        assert journal.parent.parent == tmp_path / "runs"
-        read.append(name)
-    assert not {"..", "../x", "a/../../x", "/x"} & set(read)
-    assert len(read) > 5

@@ -77,16 +77,6 @@ def test_a_plan_names_topic_answer_and_place_of_what_kafka_would_refuse_and_is_n
     assert [problem["code"] for problem in as_json["error"]["problems"]] == ["KR611"]
 
 
-def test_no_plan_is_made_of_a_key_that_no_kafka_has(reconciler: Program, here: Path) -> None:
-    declare(here, GROWN, MISTYPED.replace("customConfigs: [retention.sm]", ""))
-    told = f"error: {here.parent.name}/here/cluster.yaml:19:28: 'retention.sm' is no topic config of Kafka 3.9 to 4.3"
-    for verb in ("validate", "diff", "plan"):
-        ended = reconciler(verb)
-        assert ended.code == 1
-        assert told.removeprefix("error: ") in ended.out + ended.err
-        assert "did you mean 'retention.ms'? What only this cluster knows" in ended.out + ended.err
-
-
 def test_a_plan_of_a_snapshot_says_that_kafka_was_not_asked_and_apply_asks_before_it_changes_anything(
     reconciler: Program, here: Path
 ) -> None:
@@ -133,13 +123,6 @@ def test_what_kafka_could_not_be_asked_is_a_warning_of_the_plan(
     warned = [one["message"] for one in json.loads(planned.out)["warnings"] if one["code"] == "KR865"]
     told = f"Kafka was not asked whether it takes {why}; apply asks before its first change"
     assert (planned.code, warned) == (0, [told])
-
-
-def test_a_plan_that_kafka_would_take_says_nothing_of_asking(reconciler: Program, here: Path) -> None:
-    declare(here, GROWN)
-    planned = reconciler("plan", "-o", "json", "--out", "plan.json")
-    assert "KR865" not in {one["code"] for one in json.loads(planned.out)["warnings"]}
-    assert reconciler("apply", "plan.json", "--yes").code == 0
 
 
 def test_a_config_that_kafka_refuses_after_all_leaves_the_topic_as_large_as_it_was(

@@ -50,8 +50,8 @@ def sign_the_plan() -> None:
 @needs_openssl
 def test_an_edited_plan_is_taken_unless_its_digest_or_signature_is_asked_for(planned: Program) -> None:
     sign_the_plan()
-    for verb in (("show",), ("apply", "--dry-run")):
-        assert planned(*verb, "plan.json", "--verify", "plans.pub").code == 0
+    for looking in (("show",), ("apply", "--dry-run")):
+        assert planned(*looking, "plan.json", "--verify", "plans.pub").code == 0
     reviewed = edit_the_plan()
     before = files()
     for seal, code in ((("--digest", reviewed), "(KR425)"), (("--verify", "plans.pub"), "(KR427)")):
@@ -59,8 +59,8 @@ def test_an_edited_plan_is_taken_unless_its_digest_or_signature_is_asked_for(pla
             ended = planned(*verb, "plan.json", *seal)
             assert (ended.code, ended.out, code in ended.err) == (3, "", True), ended
     assert files() == before
-    for verb in (("show",), ("apply", "--dry-run")):
-        assert planned(*verb, "plan.json").code == 0
+    for looking in (("show",), ("apply", "--dry-run")):
+        assert planned(*looking, "plan.json").code == 0
 
 
 @needs_openssl

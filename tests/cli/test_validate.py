@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from helpers.program.call import ROOT, Program, modules_loaded_by, run_program
+from helpers.program.call import ROOT, Program, modules_loaded_by
 
 BROKEN = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: orders}\nspec: {partition: 6}\n"
 CLUSTER = (
@@ -49,15 +49,6 @@ def test_sarif_names_files_from_the_repositorys_root(
     assert json.loads(reconciler("validate", "-o", "json").out)["problems"][0]["code"] == result["ruleId"] == "KR103"
 
 
-def test_a_fingerprint_stays_where_the_line_moves(reconciler: Program, folder: Path) -> None:
-    root = str(folder.parent)
-    (before,) = results(reconciler("-C", root, "validate", "-o", "sarif").out)
-    (folder / "team a.yaml").write_text(f"# a comment\n\n{BROKEN}", "utf-8")
-    (after,) = results(reconciler("-C", root, "validate", "-o", "sarif").out)
-    assert before["partialFingerprints"] == after["partialFingerprints"]
-    assert after["locations"][0]["physicalLocation"]["region"]["startLine"] == 6
-
-
 def test_a_link_is_named_by_what_it_leads_to_unless_that_is_elsewhere(
     reconciler: Program, folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -79,14 +70,6 @@ def test_a_link_is_named_by_what_it_leads_to_unless_that_is_elsewhere(
         "kafka/desired-state/shared.yaml": ("KR103", 21),
         "kafka/desired-state/prod/outside.yaml": ("KR132", 2),
     }
-
-
-def test_links_in_a_circle_are_a_result_too(reconciler: Program, folder: Path) -> None:
-    (folder / "team a.yaml").unlink()
-    (folder / "a.yaml").symlink_to(folder / "b.yaml")
-    (folder / "b.yaml").symlink_to(folder / "a.yaml")
-    found = results(reconciler("-C", str(folder.parent), "validate", "-o", "sarif").out)
-    assert {each["ruleId"] for each in found} == {"KR101"}
 
 
 def test_what_is_wrong_with_a_whole_folder_has_a_place_too(reconciler: Program, folder: Path) -> None:
@@ -119,15 +102,6 @@ def test_on_github_stderr_annotates_and_stdout_is_what_was_asked_for(
     command, told = ended.err.splitlines()
     assert command.startswith("::error file=kafka/desired-state/prod/team a.yaml,line=4,col=8,title=KR103 ")
     assert told == "1 cluster, 1 topic: 1 problem."
-
-
-def test_on_github_files_in_order_annotate_nothing(
-    reconciler: Program, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (folder / "team a.yaml").unlink()
-    monkeypatch.setenv("GITHUB_ACTIONS", "true")
-    ended = reconciler("-C", str(folder.parent), "validate")
-    assert (ended.code, ended.out, ended.err) == (0, "", "1 cluster, 0 topics: no problems.\n")
 
 
 def test_other_verbs_have_no_sarif(reconciler: Program) -> None:
@@ -193,14 +167,6 @@ def test_the_hook_runs_for_the_files_that_it_reads_and_no_others(name: str) -> N
         assert wanted.search(path), path
     for path in ("README.md", "charts/values.yaml", "desired-state/demo/snapshot.json", "old-desired-state/x.yaml"):
         assert not wanted.search(path), path
-
-
-@pytest.mark.long
-def test_annotations_come_from_a_process_of_its_own_too(folder: Path) -> None:
-    ended = run_program("-C", str(folder.parent), "validate", "-o", "json", env=ON_GITHUB)
-    assert ended.code == 1
-    assert len(json.loads(ended.out)["problems"]) == 1
-    assert ended.err.startswith("::error file=")
 
 
 def with_id(root: Path, name: str, cluster_id: str = "MkU3OEVBNTcwNTJENDM2Qk", more: str = "") -> None:

@@ -1,5 +1,6 @@
 """Whose a topic is, and what of its files its owner does not allow."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
@@ -12,9 +13,9 @@ from reconciler.model.desired import ConfigBounds, Desired, DesiredCluster, Desi
 class Case:
     """What team-a says of its topics, what is declared of orders.a, and the codes of what it breaks."""
 
-    owner: dict[str, object]
-    topic: dict[str, object] = field(default_factory=dict)
-    labels: dict[str, str] = field(default_factory=dict)
+    owner: Mapping[str, object]
+    topic: Mapping[str, object] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
     found: tuple[str, ...] = ()
 
 
