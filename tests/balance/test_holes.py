@@ -73,7 +73,7 @@ def _moves(one: Trace, folder: Path) -> list[str]:
     return [f"{one.name}: {len(placed.moves)} moves"] if placed.moves else []
 
 
-@pytest.mark.deep  # one missed scrape is tried each time, in tests/cli/test_plan_loads.py
+@pytest.mark.deep  # one missed scrape is tried each time, in test_missed_scrape.py
 def test_brokers_are_near_the_truth_and_nothing_moves_under_every_kind_of_loss(
     spark: "SparkSession", tmp_path: Path
 ) -> None:

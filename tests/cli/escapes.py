@@ -99,13 +99,10 @@ def written(name: str, text: str, then: Callable[[Path], None]) -> Callable[[Pat
 def _simulations() -> Iterator[Escape]:
     for name, path in {
         "up": "../../outside/state.json",
-        "up, to what is not there": "../../outside/new.json",
         "absolute": "{out}/state.json",
-        "absolute, two slashes": "/{out}/state.json",
         "down and up": "topics/../../../outside/state.json",
         "through nowhere and up": "nosuch/../../../outside/state.json",
         "a folder that begins as the root does": "../../desired-state-of-mine/state.json",
-        "the root's folder": "../..",
         "the root of all": "/",
         "by the process": "/proc/self/cwd/outside/state.json",
         "stdin": "/dev/stdin",
@@ -114,13 +111,10 @@ def _simulations() -> Iterator[Escape]:
         yield Escape(f"simulation: {name}", spec(f'simulation: "{path}"'))
     for name, path, links in (
         ("a link", "state.json", [("state.json", "{out}/state.json")]),
-        ("a relative link", "state.json", [("state.json", "../../outside/state.json")]),
         ("a chain of links", "state.json", [("state.json", "a"), ("a", "b"), ("b", "{out}/state.json")]),
         ("a link of a folder", "out/state.json", [("out", "{out}")]),
-        ("a link of a folder, to what is not there", "out/new.json", [("out", "{out}")]),
         ("a link to what is not there", "new.json", [("new.json", "{out}/new.json")]),
         ("a loop, and a link behind it", "loop/../out/state.json", [("loop", "loop"), ("out", "{out}")]),
-        ("a loop of two, and up", "a/../../../outside/state.json", [("a", "b"), ("b", "a")]),
         ("a link up, and down again", "up/outside/state.json", [("up", "../..")]),
         ("a gzipped name", "s.json.gz", [("s.json.gz", "{out}/state.json")]),
     ):
@@ -129,12 +123,8 @@ def _simulations() -> Iterator[Escape]:
     for name, path in {
         "the root": "..",
         "separators of Windows": "..\\\\..\\\\outside\\\\state.json",
-        "percent signs": "%2e%2e/%2e%2e/outside/state.json",
-        "two-dot leaders": "\u2025/\u2025/outside/state.json",
         "wide dots": "\uff0e\uff0e/\uff0e\uff0e/outside/state.json",
         "a URI": "file:{out}/state.json",
-        "a home": "~/state.json",
-        "a variable": "$PWD/outside/state.json",
         "a NUL": "../../outside/state.json\\0.json",
         "a very long name": "../" * 3000 + "outside/state.json",
         "stdin's sign": "-",
@@ -168,12 +158,10 @@ def _files() -> Iterator[Escape]:
     for name, links in (
         ("a link", [("x.yaml", broken)]),
         ("a link over a file", [("topics.yaml", broken)]),
-        ("a relative link", [("x.yml", "../../outside/secret.yaml")]),
         ("a link that comes back first", [("x.yaml", "../../desired-state/../outside/secret.yaml")]),
         ("a chain", [("x.yaml", "y"), ("y", "z"), ("z", broken)]),
         ("a link to what is not there", [("x.yaml", "{out}/new.yaml")]),
         ("a link of a folder", [("more", "{out}/topics")]),
-        ("a link of a folder two down", [("more/still/topics", "{out}/topics")]),
         ("a link of a folder with a name like a file's", [("more.yaml", "{out}/topics")]),
         ("a link up", [("more", "../..")]),
         ("a device", [("x.yaml", "/dev/zero")]),
@@ -194,7 +182,6 @@ def _policies() -> Iterator[Escape]:
     for name, below, links in (
         ("of the root", ".", [("policies/p.sql", sql)]),
         ("of the cluster", "prod", [("policies/p.sql", "../../../outside/secret.sql")]),
-        ("a chain", "prod", [("policies/p.sql", "q"), ("policies/q", sql)]),
         ("the root's folder", ".", [("policies", "{out}")]),
         ("the cluster's folder", "prod", [("policies", "{out}")]),
         ("to what is not there", "prod", [("policies/p.sql", "{out}/new.sql")]),

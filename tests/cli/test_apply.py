@@ -5,14 +5,12 @@ from pathlib import Path
 
 import click
 import pytest
-from helpers.program.call import ROOT, Program, run_program
+from helpers.program.call import Program, run_program
 from helpers.program.held_runs import HeldRun
 from helpers.waiting import wait_for
 
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.files.snapshot import read_snapshot
-
-DEMO = ROOT / "desired-state" / "demo"
 
 
 @pytest.fixture

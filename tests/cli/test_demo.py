@@ -183,14 +183,6 @@ def test_every_problem_of_every_file_is_told_at_once(reconciler: Program, demo: 
     assert planned.err.splitlines() == [f"error: {line}" for line in lines]
 
 
-@pytest.mark.usefixtures("demo")
-def test_files_in_order_are_told_so(reconciler: Program) -> None:
-    ended = reconciler("validate")
-    assert (ended.code, ended.out) == (0, "")
-    assert ended.err.startswith("1 cluster, ")
-    assert ended.err.endswith("no problems.\n")
-
-
 def test_init_never_overwrites(reconciler: Program, demo: Path) -> None:
     before = {file: file.read_bytes() for file in demo.rglob("*") if file.is_file()}
     ended = reconciler("init", "--demo")
@@ -226,10 +218,6 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(reconciler: Program) -> 
     assert ended.code == 1
     assert ended.out == ""
     assert "the broker: connection refused" in json.loads(ended.err)["error"]["message"]
-
-
-def test_validate_loads_no_solver_no_numpy_no_spark_no_client() -> None:
-    assert modules_loaded_by("validate") & {"numpy", "ortools", "pyspark", "kafka", "rich"} == set()
 
 
 def test_a_plan_from_a_snapshot_loads_neither_spark_nor_the_client(tmp_path: Path) -> None:

@@ -22,7 +22,6 @@ spec: {simulation: snapshot.json, topics: {delete: allow}, moves: {throttle: 50M
 apiVersion: reconciler/v1
 kind: Topic
 """
-OLD = "metadata: {name: old}\nspec: {state: absent}\n"
 NEW = "metadata: {name: new}\nspec: {placement: {racks: {spread: strict}}}\n"
 LED = "metadata: {names: [led]}\nspec: {}\n"
 
@@ -53,15 +52,6 @@ def test_without_settings_its_numbers_are_asked_for(reconciler: Program) -> None
     ended = reconciler("plan")
     assert (ended.code, ended.out) == (1, "")
     assert "topic new does not exist yet: write its partitions and replicationFactor (KR244)" in ended.err
-
-
-def test_a_deletion_that_the_brokers_refuse_is_an_error(reconciler: Program) -> None:
-    lay_out(OLD, STATIC)
-    ended = reconciler("plan")
-    assert (ended.code, ended.out) == (1, "")
-    assert "delete.topic.enable is false on brokers 1, 2, 3, 4, 5, 6, so that Kafka deletes no topic" in ended.err
-    lay_out(OLD, {**STATIC, "delete.topic.enable": "true"})
-    assert reconciler("plan").code == 0
 
 
 @pytest.mark.parametrize("switch", ["true", "false"])

@@ -17,7 +17,6 @@ BROKEN = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: orders}\nspec
 CLUSTER = (
     "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {client: {bootstrap.servers: 'b:9092'}}\n"
 )
-ON_GITHUB = {"GITHUB_ACTIONS": "true"}
 
 
 @pytest.fixture
