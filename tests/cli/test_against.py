@@ -18,6 +18,8 @@ from reconciler.workflow import against as verb
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import cluster_admin
 
+pytestmark = pytest.mark.long
+
 FROM_US = document("Mirror", "from-us", '{source: us, topics: ["orders*"], config: [retention.ms]}')
 SYNCS, SYNCS_THERE, CHECKPOINTS = (
     "mm2-offset-syncs.eu.internal",

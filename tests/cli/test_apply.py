@@ -12,6 +12,8 @@ from helpers.waiting import wait_for
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.files.snapshot import read_snapshot
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def planned(planned_demo: Path, tmp_path: Path) -> Path:

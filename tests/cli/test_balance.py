@@ -32,6 +32,7 @@ def test_what_was_measured_is_named_once(arguments: tuple[str, ...], message: st
     assert (ended.code, message in ended.err) == (64, True), ended
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

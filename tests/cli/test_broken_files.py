@@ -17,6 +17,8 @@ from reconciler.cli.main import main
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.files.strict_yaml import MAX_BYTES
 
+pytestmark = pytest.mark.long
+
 FOLDER = Path("desired-state/small")
 SNAPSHOT = FOLDER / "snapshot.json"
 CLUSTER = """\

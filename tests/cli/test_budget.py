@@ -7,7 +7,7 @@ import pytest
 from helpers.clusters.flat_clusters import FlatCase
 from helpers.program.call import Program
 
-pytestmark = pytest.mark.quick
+pytestmark = pytest.mark.long
 
 CASE = FlatCase("small", brokers=6, racks=3, topics=3, partitions=6, joining=3)
 

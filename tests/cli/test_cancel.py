@@ -19,6 +19,8 @@ from reconciler.files.plan_file import read_plan
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.lock import Holder
 
+pytestmark = pytest.mark.long
+
 CLUSTER = """
 apiVersion: reconciler/v1
 kind: Cluster

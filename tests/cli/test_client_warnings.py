@@ -13,6 +13,8 @@ from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.command.logs import set_up_logs
 from reconciler.files.snapshot import read_snapshot
 
+pytestmark = pytest.mark.long
+
 SNAPSHOT = {
     "formatVersion": "1.0",
     "clusterId": "c",

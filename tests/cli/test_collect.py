@@ -13,6 +13,8 @@ from helpers.waiting import HANG
 
 from reconciler.workflow.demo import write_demo
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

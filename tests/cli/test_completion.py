@@ -13,6 +13,8 @@ from helpers.program.call import ROOT, Program, modules_loaded_by
 
 from reconciler.cli.main import VERBS, main
 
+pytestmark = pytest.mark.long
+
 SHELLS = ("bash", "zsh", "fish")
 Completer = Callable[..., list[str]]
 

@@ -11,6 +11,8 @@ from reconciler.files.plan_file import read_plan
 from reconciler.files.snapshot import read_snapshot
 from reconciler.render import as_markdown
 
+pytestmark = pytest.mark.long
+
 DEMO = ROOT / "desired-state" / "demo"
 
 

@@ -5,7 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from helpers.program.call import Ended, Program
+
+pytestmark = pytest.mark.long
 
 MIB = 1024**2
 CLUSTER = """\

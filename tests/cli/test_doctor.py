@@ -29,6 +29,8 @@ from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.run import Outcome
 from reconciler.workflow.status import Watched
 
+pytestmark = pytest.mark.long
+
 SNAPSHOT = Path("desired-state/small/snapshot.json")
 DECLARED = """
 apiVersion: reconciler/v1

@@ -17,6 +17,8 @@ from reconciler.workflow import mirrors
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import cluster_admin
 
+pytestmark = pytest.mark.long
+
 FROM_US = document("Mirror", "from-us", '{source: us, topics: ["orders*"]}')
 OWN = ("mm2-offset-syncs.eu.internal", "heartbeats", "us.checkpoints.internal")
 CODES = {"KR114", "KR232", "KR233", "KR690", "KR691", "KR692", "KR693"}

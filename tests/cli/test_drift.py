@@ -49,7 +49,7 @@ def test_where_all_is_as_declared_there_is_no_difference(reconciler: Program) ->
         ("", "all", DECLARED, "KR245"),
         ("", "listed", TOPIC.replace("SPEC", "state: absent"), "KR247"),
         ("{id: 9}", "listed", DECLARED, "KR241"),
-        ("{id: 2, state: absent}", "listed", DECLARED, "KR242"),
+        pytest.param("{id: 2, state: absent}", "listed", DECLARED, "KR242", marks=pytest.mark.long),
     ],
 )
 def test_drift_is_a_difference_in_every_form(

@@ -12,6 +12,8 @@ from reconciler.cli.main import main
 from reconciler.files.plan_file import write_plan
 from reconciler.model.plan import Plan, Source
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:

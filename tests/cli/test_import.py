@@ -12,6 +12,8 @@ from jsonschema import Draft7Validator
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 
+pytestmark = pytest.mark.long
+
 DEMO = ROOT / "desired-state" / "demo"
 
 

@@ -16,6 +16,8 @@ from reconciler.model.imported import FileChange
 from reconciler.model.problem import ReconcilerError
 from reconciler.workflow.import_target import target_of, write_changes
 
+pytestmark = pytest.mark.long
+
 SPREAD = "1,2,3", "2,3,1", "3,1,2"
 KEPT = {"retention.ms": "86400000"}
 FOLDER = Path("desired-state/prod")

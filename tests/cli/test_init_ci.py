@@ -12,6 +12,8 @@ import pytest
 from cli.test_json_outputs import check
 from helpers.program.call import Ended, Program
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ".reconciler-ci.json"
 PIN = ".github/locks/reconciler.txt"

@@ -8,6 +8,8 @@ import pytest
 from cli.escapes import ALL, CANARY, ESCAPES, OUT, SIMULATED, Escape, cluster_document, link, spec, write_world
 from helpers.program.call import Ended, Program
 
+pytestmark = pytest.mark.long
+
 VERBS = {
     "validate": ("validate", "--cluster", "prod"),
     "sarif": ("validate", "--cluster", "prod", "-o", "sarif"),

@@ -129,6 +129,7 @@ def test_what_is_printed_is_what_its_schema_says(
         assert ended.out or ended.err.startswith("{")
 
 
+@pytest.mark.long
 def test_a_supposed_plan_that_is_refused_with_what_would_make_it_fit_is_what_its_schema_says(tmp_path: Path) -> None:
     shutil.copytree(REFUSED / "desired-state", tmp_path / "desired-state")
     file = tmp_path / "desired-state" / "shop" / "cluster.yaml"

@@ -14,6 +14,8 @@ from reconciler.files.lock_file import LockFile
 from reconciler.files.snapshot import read_snapshot
 from reconciler.model.lock import Holder
 
+pytestmark = pytest.mark.long
+
 DIGEST = f"sha256:5ca1ab1e{56 * '0'}"
 HOLDER = Holder("apply of plan 5ca1ab1e", "kim", "build-7", 4711, "2026-11-21T09:00:00Z", DIGEST)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from helpers.program.call import Program, run_program
 
+pytestmark = pytest.mark.long
+
 CLUSTER = """\
 apiVersion: reconciler/v1
 kind: Cluster

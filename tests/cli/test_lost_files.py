@@ -7,6 +7,8 @@ import pytest
 from cli.lost_files import MISHAPS, TOPICS, Mishap, topics_in, write_root
 from helpers.program.call import Program
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

@@ -164,7 +164,7 @@ def test_no_arguments_show_the_help(reconciler: Program) -> None:
         assert "\nVerbs:\n" in ended.err
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("plan", "--help"), ("plan", "--nonsense"), ("nonsense",)])
+@pytest.mark.parametrize("arguments", [("plan", "--help"), ("plan", "--nonsense")])
 def test_help_and_wrong_usage_load_nothing_heavy(arguments: tuple[str, ...]) -> None:
     assert modules_loaded_by(*arguments) & HEAVY == set()
 

@@ -13,6 +13,8 @@ from reconciler.command.several import of_each, tell_failed
 from reconciler.model.problem import Refused
 from reconciler.workflow.inputs import Inputs
 
+pytestmark = pytest.mark.long
+
 WISHED = document("Topic", "orders", '{replicationFactor: 2, config: {retention.ms: "8000"}}')
 AS_WISHED, DRIFTED = ({"retention.ms": one} for one in ("8000", "1000"))
 CALM = ("c1", "c2", "c3", "c4")

@@ -8,6 +8,8 @@ import pytest
 from cli.mirrored import ROOT, STANDARD, counts, document, snapshot, state, topic, write
 from helpers.program.call import Program
 
+pytestmark = pytest.mark.long
+
 FROM_US = document("Mirror", "from-us", '{source: us, topics: ["orders*"], config: [retention.ms]}')
 EIGHT = {"retention.ms": "8000"}
 

@@ -14,6 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from reconciler.files import webhook
 from reconciler.files.schema_check import schema_folder
 
+pytestmark = pytest.mark.long
+
 WISHED = document("Topic", "orders", '{replicationFactor: 2, config: {retention.ms: "8000"}}').replace(
     "name: orders", "name: orders, labels: {owner: team-orders}"
 )

@@ -16,6 +16,8 @@ from helpers.waiting import HANG
 from reconciler.cli.main import main
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 
+pytestmark = pytest.mark.long
+
 PROGRAM = f"{sys.executable} -m reconciler"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 # Its stderr is a pipe, or a terminal, which is gone when the moves are on their way; then something is to be said.

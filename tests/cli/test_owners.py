@@ -9,6 +9,8 @@ import pytest
 from cli.mirrored import ROOT, document, topic, write
 from helpers.program.call import Ended, Program
 
+pytestmark = pytest.mark.long
+
 OWNER = "apiVersion: reconciler/v1\nkind: Owner\nmetadata: {{name: {}}}\nspec: {}\n"
 
 

@@ -13,6 +13,8 @@ from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import desired_state, observed_state
 
+pytestmark = pytest.mark.long
+
 
 def test_a_plan_of_a_snapshot_carries_it_in_every_form(reconciler: Program) -> None:
     reconciler("init", "--demo")

@@ -7,6 +7,8 @@ import pytest
 from helpers.clusters.loads_clusters import LoadsCase
 from helpers.program.call import Program
 
+pytestmark = pytest.mark.long
+
 Files = tuple[str, ...]
 CASE = LoadsCase("small", brokers=6, racks=3, topics=20, partitions=6, is_drifted=True)
 

@@ -33,6 +33,8 @@ from reconciler.files.snapshot import read_snapshot
 from reconciler.model.client_properties import DOMAINS, NAMES
 from reconciler.model.problem import ClusterUnavailable
 
+pytestmark = pytest.mark.long
+
 CANARY = "Canary.x7q/Vö+w9&k"
 PLAIN_CANARY = "Canary-x7q-Vw9k"
 HOST = f"{PLAIN_CANARY}.invalid"

@@ -12,6 +12,8 @@ from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.cluster import Partition
 from reconciler.model.plan import Plan
 
+pytestmark = pytest.mark.long
+
 SNAPSHOT = Path("desired-state/demo/snapshot.json")
 
 

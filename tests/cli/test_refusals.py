@@ -11,6 +11,8 @@ from reconciler.admin.port import Answer
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.model.problem import ClusterUnavailable
 
+pytestmark = pytest.mark.long
+
 CLUSTER = """\
 apiVersion: reconciler/v1
 kind: Cluster

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from helpers.clusters.flat_clusters import CASE_C
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 
 

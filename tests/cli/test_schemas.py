@@ -9,6 +9,8 @@ from helpers.program.call import ROOT, Program
 
 from reconciler.files.snapshot import write_snapshot
 
+pytestmark = pytest.mark.long
+
 MODELINE = "# yaml-language-server: $schema="
 SHIPPED = ROOT / "schemas"
 DOCUMENTS = ["cluster.json", "mirror.json", "owner.json", "topic-class.json", "topic.json"]

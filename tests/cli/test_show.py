@@ -11,6 +11,8 @@ from helpers.program.call import Program, run_program
 from reconciler.files.plan_file import plan_text, write_plan
 from reconciler.render import as_markdown, as_plan_html
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def saved(tmp_path: Path) -> str:

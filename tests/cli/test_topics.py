@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from helpers.program.call import Program, modules_loaded_by
 
+pytestmark = pytest.mark.long
+
 DESCRIBED = Path(__file__).parent / "described_topics"
 """What kafka-topics 4.3 printed of six brokers of which two were killed, and our snapshot of them then."""
 CLUSTER = """\

@@ -13,6 +13,8 @@ import pytest
 import yaml
 from helpers.program.call import ROOT, Program, modules_loaded_by
 
+pytestmark = pytest.mark.long
+
 BROKEN = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: orders}\nspec: {partition: 6}\n"
 CLUSTER = (
     "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {client: {bootstrap.servers: 'b:9092'}}\n"

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from helpers.program.call import Program
 
+pytestmark = pytest.mark.long
+
 Assignment = Mapping[int, Sequence[int]]
 
 
