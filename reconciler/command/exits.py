@@ -1,6 +1,5 @@
 """Turns errors into exit codes and sentences; nowhere else. No traceback is shown unless it was asked for."""
 
-import errno
 import os
 from collections.abc import Sequence
 from enum import IntEnum
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 USAGE_CODE = "KR002"
 INTERNAL_CODE = "KR003"
-_NO_PATH = frozenset({errno.ENAMETOOLONG, errno.ELOOP})
-"""What the operating system says to a path that no file can have."""
 _SHOWN = 200
 """How many characters of such a path are shown: ENAMETOOLONG may have thousands."""
 
@@ -166,12 +163,17 @@ def _tell_traceback(error: BaseException) -> None:
 
 
 def of_a_path(error: Exception) -> ReconcilerError | None:
-    """Return what to tell where a path that was given cannot be one, whoever came upon it; None for anything else."""
-    if not isinstance(error, OSError) or error.errno not in _NO_PATH or not isinstance(error.filename, str | bytes):
+    """Return the system's sentence about a path, whichever code asked; None for other errors, and for a missing file.
+
+    A user can mend the path, or the rights to it. If a file of our own is missing, the fault is ours.
+    """
+    if isinstance(error, FileNotFoundError) or not isinstance(error, OSError):
+        return None
+    if not isinstance(error.filename, str | bytes):
         return None
     name = os.fsdecode(error.filename)
     shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
-    return ReconcilerError(f"{shown}: {error.strerror}: give another path")
+    return ReconcilerError(f"{shown}: {error.strerror}: give another path, or the right to this one")
 
 
 def problems_of(error: ReconcilerError) -> tuple[Problem, ...]:

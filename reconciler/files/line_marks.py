@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from reconciler.files.paths import is_file
 from reconciler.files.strict_yaml import MAX_BYTES
 
 _WINDOW = 100
@@ -28,7 +29,7 @@ def line_marks(path: Path, lines: Collection[int]) -> Mapping[int, LineMark]:
     units from the line's start, blanks left out, line ends as one; behind the colon how often it occurred so far.
     """
     try:
-        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+        if not is_file(path) or path.stat().st_size > MAX_BYTES:
             return {}
         text = path.read_bytes().decode("utf-8", "replace")
     except OSError:

@@ -14,6 +14,7 @@ from reconciler.files.inside import CLIENT_FILE, LINK, SIMULATION, inside, outsi
 from reconciler.files.json_text import collector_paused
 from reconciler.files.mirror_document import mirror_from, mirror_problems
 from reconciler.files.owner_document import owner_from
+from reconciler.files.paths import is_folder
 from reconciler.files.properties import relative_files
 from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import cluster_problems, config_problems, semantic_problems
@@ -143,12 +144,11 @@ def _files(
         problems.append(wrong)
         return
     try:
-        real, entries = folder.resolve(), sorted(folder.iterdir())
+        real, entries = Path(os.path.realpath(folder)), sorted(folder.iterdir())
     except FileNotFoundError:
         return
-    except (OSError, RuntimeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "its links lead in a circle"
-        problems.append(Problem("KR101", f"cannot be listed: {reason}", at))
+    except OSError as error:
+        problems.append(Problem("KR101", f"cannot be listed: {error.strerror}", at))
         return
     if real in above:
         return
@@ -160,7 +160,7 @@ def _files(
     for path in entries:
         if path.name.startswith("."):
             continue
-        if path.is_dir():
+        if is_folder(path, if_unknown=path.suffix not in SUFFIXES):  # listing it says why, or reading it
             yield from _files(path, root, problems, (*above, real), seen)
         elif path.suffix in SUFFIXES:
             yield path
@@ -171,7 +171,8 @@ def _not_listed(folder: Path, root: Path, depth: int) -> Problem | None:
     at = Location(_name(folder, root), 1)
     if depth > MAX_DEPTH:
         return Problem("KR101", f"is more than {MAX_DEPTH} folders below the cluster's: move it up", at)
-    return outside(LINK, at) if folder.is_symlink() and inside(root, folder) is None else None
+    is_link = os.path.islink(folder)  # noqa: PTH114 - on no Python does it raise; listing the folder says what is wrong
+    return outside(LINK, at) if is_link and inside(root, folder) is None else None
 
 
 def _name(path: Path, root: Path) -> str:
@@ -205,11 +206,11 @@ class _Found:
 
 def _content(path: Path, root: Path, problems: list[Problem]) -> bytes:
     at = Location(_name(path, root), 1)
-    real = inside(root, path) if path.is_symlink() else path
-    if real is None:
-        problems.append(outside(LINK, at))
-        return b""
     try:
+        real = inside(root, path) if path.is_symlink() else path
+        if real is None:
+            problems.append(outside(LINK, at))
+            return b""
         return file_bytes(real, MAX_BYTES, is_link_followed=False)
     except OSError as error:
         problems.append(Problem("KR101", f"cannot be read: {error.strerror}", at))

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reconciler.files.json_text import parse_json, readable_json
+from reconciler.files.paths import is_there
 from reconciler.files.raw import invalid, read_bytes
 
 GITHUB, GITLAB, KUBERNETES = "github", "gitlab", "kubernetes"
@@ -64,7 +65,7 @@ def digest_of(content: bytes) -> str:
 def read_record(folder: Path) -> Mapping[str, Mapping[str, str]]:
     """Return the digests of the files that were written, by system and path; nothing where there is no record yet."""
     file = folder / RECORD
-    if not file.exists():
+    if not is_there(file):
         return {}
     what = "record of what init --ci wrote"
     found = parse_json(read_bytes(file, what, BAD_RECORD), str(file), what, BAD_RECORD)

@@ -5,9 +5,9 @@ Hadoop decodes nothing in a URI: `%20` in it stands for itself, and a space is w
 
 import os
 import re
-from pathlib import Path
 from typing import Any
 
+from reconciler.files.paths import is_there
 from reconciler.model.problem import ReconcilerError, first_line
 
 UNKNOWN_SCHEME = "KR282"
@@ -39,7 +39,7 @@ def path_of(uri: str) -> str:
 
 def may_be_table(place: str) -> bool:
     """Return whether it may name a table of a catalogue: it reads like a name, and no such path is there."""
-    return _NAME.fullmatch(place) is not None and not Path(place).exists()
+    return _NAME.fullmatch(place) is not None and not is_there(place)
 
 
 def is_for_spark(place: str) -> bool:

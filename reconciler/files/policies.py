@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from reconciler.files.bounded import file_bytes
 from reconciler.files.inside import LINK, inside, outside
+from reconciler.files.paths import is_file
 from reconciler.model.problem import InvalidInput, Location, Policy, Problem
 
 FOLDER = "policies"
@@ -70,7 +71,7 @@ def _is_cluster(root: Path, folder: Path) -> bool:
     return any(
         _CLUSTER_DOCUMENT.search(file.read_text("utf-8", errors="replace"))
         for file in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
-        if file.is_file() and inside(root, file) is not None
+        if is_file(file) and inside(root, file) is not None
     )
 
 

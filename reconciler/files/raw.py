@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reconciler.files.bounded import GZIP_MAGIC, MAX_BYTES, file_bytes, stdin_bytes, unpacked
+from reconciler.files.paths import is_there
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 
 STDIN = "-"
@@ -73,7 +74,7 @@ def write_atomically(path: Path, content: bytes, what: str, code: str) -> None:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     temporary = Path(name)
     try:
@@ -92,7 +93,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 def _mode_of(target: Path) -> int:
     """Return the mode of the file that is replaced or, for a new one, what the umask leaves."""
-    with suppress(OSError):
+    with suppress(FileNotFoundError):
         return target.stat().st_mode & 0o777
     mask = os.umask(0)
     os.umask(mask)
@@ -101,7 +102,7 @@ def _mode_of(target: Path) -> int:
 
 def make_folder(folder: Path) -> None:
     """Make that folder and those above it, and make their names last: with one of them all beneath would go."""
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    missing = [each for each in (folder, *folder.parents) if not is_there(each)]
     folder.mkdir(parents=True, exist_ok=True)
     for each in missing:
         sync_folder(each.parent)

@@ -8,8 +8,8 @@ import shutil
 import subprocess
 import tempfile
 from contextlib import ExitStack
-from pathlib import Path
 
+from reconciler.files.paths import is_there
 from reconciler.files.raw import invalid, raw_bytes
 from reconciler.model.problem import InvalidInput, ReconcilerError, Refused
 
@@ -84,7 +84,7 @@ def _public_key(path: str) -> bytes:
 
 def _signature(path: str, name: str) -> bytes:
     """Return the signature in that file, of which cosign and others write the base64."""
-    if not Path(path).exists():
+    if not is_there(path):
         raise _not_signed(name, path, "there is no such file")
     content = raw_bytes(path, "signature", UNREADABLE, _MOST_BYTES)
     if not content:

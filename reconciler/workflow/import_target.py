@@ -12,6 +12,7 @@ from reconciler.files.desired_writer import class_documents, first_homes, topic_
 from reconciler.files.inside import LINK, WRITTEN_THROUGH, required_inside
 from reconciler.files.layout import LaidFile, class_home, homes, laid_files, with_added
 from reconciler.files.load import load_desired, yaml_files
+from reconciler.files.paths import is_folder, is_there
 from reconciler.files.raw import write_atomically
 from reconciler.files.strict_yaml import MAX_BYTES
 from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredTopic
@@ -106,7 +107,7 @@ def _change(target: Target, changes: Mapping[str, FileChange], file: str, kind: 
 
 def are_schemas_missing(target: Target, changes: Sequence[FileChange]) -> bool:
     """Whether a new file points editors to schemas that are not there."""
-    return any(change.before is None for change in changes) and not _schemas_of(target).is_dir()
+    return any(change.before is None for change in changes) and not is_folder(_schemas_of(target))
 
 
 def _schemas_of(target: Target) -> Path:
@@ -135,7 +136,7 @@ def write_changes(target: Target, changes: Sequence[FileChange]) -> None:
     for change in changes:
         path = target.folder / change.name
         required_inside(target.root, path, f"{path}: {WRITTEN_THROUGH}", None)
-        if change.before is None and path.exists():
+        if change.before is None and is_there(path):
             raise ReconcilerError(f"{path} is there already, and import overwrites nothing: move it away", code=EXISTS)
         if change.before is not None and file_bytes(path, MAX_BYTES) != change.before:
             message = f"{path} was changed while import looked at the cluster; nothing was written: run import again"

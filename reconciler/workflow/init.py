@@ -1,11 +1,13 @@
 """Writes the files that `init` begins a real cluster's desired state with: every field explained, most of them off."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
+from reconciler.files.paths import is_folder, is_there
 from reconciler.files.raw import write_atomically
 from reconciler.files.schema_check import SCHEMA_FILES
 from reconciler.model.cluster import Cluster
@@ -187,7 +189,7 @@ def new_folder(root: str, name: str) -> Path:
     """Return the folder of a cluster that is not there yet."""
     folder = Path(root) / checked_name(name)
     required_inside(Path(root), folder, f"{folder} {WRITTEN_THROUGH}", None)
-    if folder.exists():
+    if is_there(folder):
         raise ReconcilerError(f"{folder} exists already and is left as it is; name another DIR", code=EXISTS)
     return folder
 
@@ -201,7 +203,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> tuple[str, ...]:
 
 def schemas_beside(root: str) -> str | None:
     """Return where editors find the schemas from a cluster's folder, None where they are not beside the root."""
-    return SCHEMAS if (Path(root).resolve().parent / "schemas").is_dir() else None
+    return SCHEMAS if is_folder(Path(os.path.realpath(root)).parent / "schemas") else None
 
 
 def layout_files(name: str, schemas: str | None = None) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from reconciler.files.paths import expanded, is_folder
 from reconciler.model.desired import CLUSTER_FILE
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.model.words import MANY, named_some
@@ -64,13 +65,13 @@ def checked_name(name: str) -> str:
 
 def cluster_names(root: str) -> tuple[str, ...]:
     """Return the clusters of that root: its folders that hold a cluster.yaml."""
-    return tuple(sorted(file.parent.name for file in Path(root).glob(f"*/{CLUSTER_FILE}")))
+    return tuple(sorted(file.parent.name for file in expanded(Path(root), ("*", CLUSTER_FILE))))
 
 
 def require_cluster(root: str, name: str) -> None:
     """Raise InvalidInput where the root has other clusters, but no folder of that name."""
     there = clusters_there(root)
-    if there and _NAME.fullmatch(name) and not (Path(root) / name).is_dir():
+    if there and _NAME.fullmatch(name) and not is_folder(Path(root) / name):
         message = f"there is no folder {Path(root) / name}: check -C and --cluster{there}"
         raise InvalidInput([Problem("KR100", message)])
 

@@ -4,6 +4,7 @@
 whatever cluster, and each plan is kept as `NAME.CLUSTER.PLAN-ID.plan.json`.
 """
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from reconciler.apply.run_record import RunRecord, read_record
 from reconciler.apply.throttles import ThrottleRecord
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.journal import RunJournal, journal_path, read_journal
+from reconciler.files.paths import expanded, is_there
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.model.cluster import Cluster
 from reconciler.model.diagnosis import KnownRun
@@ -53,7 +55,7 @@ def _journal_path(inputs: Inputs, plan: Plan) -> Path:
     if inputs.journal:
         return Path(inputs.journal)
     path, root = journal_path(Path(), plan.cluster_name, plan.id), Path(inputs.root)
-    if root.resolve() in {Path.cwd(), *Path.cwd().parents}:
+    if Path(os.path.realpath(root)) in {Path.cwd(), *Path.cwd().parents}:
         required_inside(root, path, f"{path}: {WRITTEN_THROUGH}, or name another place with --journal", None)
     return path
 
@@ -66,17 +68,17 @@ class _PlanFile(NamedTuple):
     journal: Path
 
     def last_heard_of(self) -> datetime:
-        events = read_journal(self.journal, self.plan_id) if self.journal.exists() else ()
+        events = read_journal(self.journal, self.plan_id) if is_there(self.journal) else ()
         return events[-1].time if events else _LONG_AGO
 
 
 def _plan_files(inputs: Inputs, cluster: str) -> Iterator[_PlanFile]:
     """Yield the plans kept for that cluster: in its folder of runs, or beside the one journal that is named."""
     one = Path(inputs.journal) if inputs.journal else None
-    if one is not None and not one.exists():
+    if one is not None and not is_there(one):
         return
     folder = one.parent if one is not None else journal_path(Path(), cluster, "any").parent
-    for path in sorted(folder.glob(f"*{_PLAN_SUFFIX}")):
+    for path in sorted(expanded(folder, [f"*{_PLAN_SUFFIX}"])):
         stem = path.name.removesuffix(_PLAN_SUFFIX)
         if one is None:
             yield _PlanFile(path, stem, path.with_name(f"{stem}{_SUFFIX}"))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from reconciler.files.paths import is_there
 from reconciler.files.raw import write_atomically
 from reconciler.files.schema_check import SCHEMA_FILES, schema_folder
 from reconciler.model.problem import ReconcilerError
@@ -31,7 +32,7 @@ def write_schemas(root: str, folder: str | None, *, are_all: bool = False) -> Wr
     target = Path(folder or os.path.normpath(Path(root, "..", "schemas")))
     names = sorted(path.name for path in schema_folder().glob("*.json")) if are_all else sorted(SCHEMA_FILES.values())
     for name in names:
-        if (target / name).exists() and not _is_ours(target / name):
+        if is_there(target / name) and not _is_ours(target / name):
             message = (
                 f"{target / name} is there already, and is no schema of reconciler: name another folder with --out"
             )

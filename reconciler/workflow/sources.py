@@ -11,6 +11,7 @@ from pathlib import Path
 from reconciler.admin.holder import is_this_process
 from reconciler.admin.port import Admin, ProgressHook
 from reconciler.admin.waits import WAITS
+from reconciler.files.paths import is_folder
 from reconciler.model.client_properties import cautions
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
@@ -56,7 +57,7 @@ def declared_cluster(inputs: Inputs, name: str) -> Desired | None:
     from reconciler.files.load import load_cluster
 
     root = Path(inputs.root)
-    if not (root / name).is_dir():
+    if not is_folder(root / name):
         return None
     try:
         return Desired(load_cluster(root, name))
@@ -213,7 +214,7 @@ def source_commit(root: Path) -> str | None:
 
     A YAML file that Git ignores is in no commit, so it differs.
     """
-    if _is_itself_a_repository(root.resolve()):
+    if _is_itself_a_repository(Path(os.path.realpath(root))):
         return None
     differing = _git(root, "status", "--porcelain", "--ignored", "--", *_YAML)
     if differing is None or differing:

@@ -109,7 +109,7 @@ def placed(
     lines: dict[str, set[int]] = {}
     for _, at in known:
         lines.setdefault(at.file, set()).add(at.line)
-    repository = _repository(Path(root).resolve(), environ)
+    repository = _repository(Path(os.path.realpath(root)), environ)
     paths = {file: _path(Path(root, file), repository) for file in lines}
     marks: dict[str, Mapping[int, LineMark]] = {}
     for file, numbers in lines.items():

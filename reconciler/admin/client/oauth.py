@@ -6,6 +6,7 @@ AWS's own login is here, too, as far as it is ours: whether there is anything to
 import base64
 import json
 import ssl
+import stat
 import time
 import urllib.error
 import urllib.request
@@ -140,7 +141,7 @@ def _first(given: Mapping[str, str], jaas: Mapping[str, str], names: tuple[str, 
 
 def _of_file(path: Path) -> Token:
     try:
-        if not path.is_file():
+        if not stat.S_ISREG(path.stat().st_mode):
             raise TokenUnavailable(f"{ENDPOINT} names what is no file. Correct the path.")
         with path.open("rb") as file:
             text = file.read(MOST_BYTES).decode("ascii").strip()

@@ -5,6 +5,7 @@ What is wrong with them is told by the property's name alone: neither a path nor
 
 import re
 import ssl
+import stat
 import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -165,11 +166,11 @@ def _wrapped(body: str) -> str:
 def _text_of(name: str, path: str) -> str:
     file = Path(path)
     try:
-        if not file.exists():
-            raise _Unusable(f"The file that {name} names does not exist. Correct the path.")
-        if not file.is_file():  # reading it might never end
+        if not stat.S_ISREG(file.stat().st_mode):  # reading it might never end
             raise _Unusable(f"{name} names what is no file. Correct the path.")
         return file.read_bytes().decode("ascii", "replace")
+    except (FileNotFoundError, NotADirectoryError):
+        raise _Unusable(f"The file that {name} names does not exist. Correct the path.") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no path"
         raise _Unusable(f"The file that {name} names cannot be read: {reason}. Give this user the right to.") from None

@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from reconciler.files.loads import REPORT
+from reconciler.files.paths import is_file, is_folder, is_there
 from reconciler.files.places import as_local, is_uri
 from reconciler.files.raw import sync_folder
 from reconciler.model.problem import ReconcilerError
@@ -56,23 +57,23 @@ def refuse_uri(out: str) -> None:
 
 def refuse_foreign(target: Path, token: str) -> None:
     """Raise ReconcilerError where that is a file, or a folder that holds something but no `token`."""
-    if not target.exists():
+    if not is_there(target):
         return
-    if not target.is_dir():
+    if not is_folder(target):
         raise ReconcilerError(f"{target}: is a file; name a folder to write to", code=NOT_OURS)
-    if any(target.iterdir()) and not (target / token).is_file():
+    if any(target.iterdir()) and not is_file(target / token):
         message = f"{target}: holds other things (it has no {token}): name an empty or a new folder"
         raise ReconcilerError(message, code=NOT_OURS)
 
 
 def _take_place(new: Path, target: Path, old: Path) -> None:
     """Two renames: between them a crash leaves both folders whole, beside their place."""
-    if target.exists():
+    if is_there(target):
         target.rename(old)
     try:
         new.rename(target)
     except OSError:
-        if old.exists():
+        if is_there(old):
             old.rename(target)
         raise
     sync_folder(target.parent)

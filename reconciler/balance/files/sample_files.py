@@ -33,6 +33,7 @@ from reconciler.balance.files.table_folders import (
     tables_below,
 )
 from reconciler.balance.model.shares import RATES
+from reconciler.files.paths import expanded, files_below, is_file, is_folder, is_there
 from reconciler.files.places import as_local, is_for_spark, is_uri
 from reconciler.model.problem import InvalidInput, Problem
 from reconciler.model.words import named_some
@@ -64,6 +65,7 @@ _TIMES = ("timestamp", "string", "large_string", "int")
 _NUMBERS = ("int", "uint", "float", "double", "decimal32", "decimal64", "decimal128", "string", "large_string")
 _TEXTS = ("string", "large_string", "dictionary")
 _PATTERN = frozenset("*?[]{}\\")
+_HIDDEN = "._"  # Spark passes over names that begin so; earlier versions of `collect` wrote some for brokers
 
 
 class Kind(StrEnum):
@@ -167,7 +169,7 @@ def _at(given: Path, root: Path, notes: list[str], problems: list[Problem], meas
     """Return the files at and below a path, each Delta or Iceberg table as one; add to the notes and problems."""
     found, passed_over = _below(given)
     base = given.absolute()
-    tables = tables_below(base, found) if base.is_dir() else {}
+    tables = tables_below(base, found) if is_folder(base) else {}
     if not found and not tables:
         problems.append(Problem(NO_FILE, _nothing_there(str(given))))
     elif (table := table_above(base)) is not None:
@@ -195,10 +197,11 @@ def _is_sparks_to_find(given: str) -> bool:
 def _matches(given: str) -> list[Path]:
     """Return the shown names that a pattern matches; the name of an existing file or folder is no pattern."""
     before = _before_pattern(given)
-    if Path(given).exists() or before == Path(given).absolute():
+    if is_there(given) or before == Path(given).absolute():
         return [Path(given)]
-    pattern = Path(given).absolute().relative_to(before)
-    return sorted(path for path in before.glob(str(pattern)) if not _is_hidden(path, before)) or [Path(given)]
+    paths = set(expanded(before, Path(given).absolute().relative_to(before).parts))
+    visible = [path for path in paths if not any(part[0] in _HIDDEN for part in path.relative_to(before).parts)]
+    return sorted(visible) or [Path(given)]
 
 
 def _root(given: str, path: Path) -> Path:
@@ -212,24 +215,15 @@ def _before_pattern(given: str) -> Path:
 
 def _below(given: Path) -> tuple[list[Path], list[Path]]:
     """Return the files to read and those to pass over; hidden ones do not show."""
-    if given.is_file():
+    if is_file(given):
         return [given.absolute()], []
-    base = given.absolute()
-    shown = [path for path in sorted(base.rglob("*")) if path.is_file() and not _is_hidden(path, base)]
+    shown = files_below(given.absolute(), skipped=_HIDDEN) if is_there(given) else []
     wanted = [path for path in shown if kind_by_name(path.name)]
     return wanted, [path for path in shown if not kind_by_name(path.name)]
 
 
-def _is_hidden(path: Path, base: Path) -> bool:
-    """Return whether Spark passes over the path: a name in it, below the base, begins with `.` or `_`.
-
-    Earlier versions of `collect` wrote samples of replicas and brokers into such folders.
-    """
-    return any(part[0] in "._" for part in path.relative_to(base).parts)
-
-
 def _nothing_there(given: str) -> str:
-    if Path(given).exists():
+    if is_there(given):
         return f"{given}: holds no samples: no {_KNOWN_ENDINGS} is in it"
     return f"{given}: no such file or folder, so there are no samples to read; check the path"
 
@@ -257,7 +251,7 @@ def _looked_at(path: Path, root: Path, measure: str | None) -> SampleFile:
         kind, columns = json_kind(head)
     if kind is Kind.PROMETHEUS:
         named = nameless_measure(head, path.name, measure)
-    base = root if root.is_dir() else root.parent
+    base = root if is_folder(root) else root.parent
     folders = tuple(part.partition("=")[0] for part in path.relative_to(base).parts[:-1] if "=" in part)
     file = SampleFile(str(path), kind, tuple(columns), str(base), folders, separator=separator, measure=named)
     if kind in ROWS:
@@ -267,7 +261,7 @@ def _looked_at(path: Path, root: Path, measure: str | None) -> SampleFile:
 
 def _refuse_names_of_sparks(path: Path) -> None:
     """Refuse what Spark would read something else for, or nothing at all."""
-    if path.name[0] in "._":
+    if path.name[0] in _HIDDEN:
         raise Wrong(NOT_SAMPLES, f"begins with {path.name[0]}, and Spark passes over such names: rename it")
     if found := sorted(_PATTERN.intersection(str(path))):
         raise Wrong(NOT_SAMPLES, f"has {' '.join(found)} in its path, which is a pattern to Spark: rename it")

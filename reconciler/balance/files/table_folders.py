@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from reconciler.files.paths import expanded, is_folder
+
 DELTA, ICEBERG = "delta", "iceberg"
 """The formats, by the names that Spark has for their readers."""
 PART_OF_TABLE = "KR281"
@@ -11,9 +13,9 @@ NO_READER = "KR280"
 
 def table_format(folder: Path) -> str | None:
     """Return the format of the table that this folder is; None where it is a mere folder."""
-    if (folder / "_delta_log").is_dir():
+    if is_folder(folder / "_delta_log"):
         return DELTA
-    return ICEBERG if any(folder.glob("metadata/*.metadata.json")) else None
+    return ICEBERG if any(expanded(folder, ("metadata", "*.metadata.json"))) else None
 
 
 def tables_below(base: Path, files: Iterable[Path]) -> dict[Path, str]:

@@ -18,6 +18,7 @@ from subprocess import TimeoutExpired
 from threading import Thread
 from types import FrameType
 
+from reconciler.files.paths import is_file
 from reconciler.model.problem import ReconcilerError
 
 OLDEST_JAVA = 17
@@ -56,7 +57,7 @@ def _java_program(environ: Mapping[str, str]) -> str:
     home = environ.get("JAVA_HOME")
     if home:
         program = Path(home) / "bin" / "java"
-        if program.is_file():
+        if is_file(program):
             return str(program)
         raise ReconcilerError(
             f"JAVA_HOME is {home}, which holds no bin/java, so Spark cannot be started: "

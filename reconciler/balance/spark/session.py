@@ -21,6 +21,7 @@ from reconciler.balance.spark import connect
 from reconciler.balance.spark.java import require_java, signals_end_java, without_the_expected_line
 from reconciler.balance.spark.settings import PAGES, QUERIES, RESULTS, SparkChoice, is_submitted, settings
 from reconciler.balance.spark.work import Counted, counted_work
+from reconciler.files.paths import expanded
 from reconciler.model.problem import Problem, ReconcilerError, Severity
 
 if TYPE_CHECKING:
@@ -251,6 +252,6 @@ def as_hadoop(path: Path | str) -> str:
 def write_parquet(table: "DataFrame", folder: Path) -> None:
     """Write the table into that folder; raise ReconcilerError where it went to another machine's disk."""
     table.write.parquet(as_hadoop(folder), mode="append", compression="zstd")
-    if not any(folder.glob("*.parquet")):
+    if not any(expanded(folder, ["*.parquet"])):
         message = "Spark's workers wrote the result to disks of their own, and nothing arrived on this machine's"
         raise ReconcilerError(f"{message}: let --out name a folder that all of them share", code=UNWRITTEN)

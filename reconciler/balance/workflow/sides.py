@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.capacities import foreign_told, weights_told
+from reconciler.files.paths import is_folder, is_there
 from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.move import Move
@@ -127,7 +128,7 @@ def _one(inputs: Inputs, plans: Sequence[Plan], progress: ProgressHook | None) -
 
 def _names(inputs: Inputs) -> tuple[str, ...]:
     """Return the clusters of the root, or those that the folder of snapshots holds."""
-    if inputs.state and Path(inputs.state).is_dir():
+    if inputs.state and is_folder(inputs.state):
         files = (path.name for path in Path(inputs.state).iterdir())
         names = tuple(sorted({name.removesuffix(".gz").removesuffix(".json") for name in files if ".json" in name}))
         if not names:
@@ -149,7 +150,7 @@ def _snapshot_of(inputs: Inputs, name: str) -> str | None:
     if not inputs.state:
         return None
     paths = [Path(inputs.state) / pattern.format(name) for pattern in SNAPSHOT_NAMES]
-    return str(next((path for path in paths if path.exists()), paths[0]))
+    return str(next((path for path in paths if is_there(path)), paths[0]))
 
 
 def _with_plans(observed: Sequence[ObservedCluster], plans: Sequence[Plan]) -> tuple[ObservedCluster, ...]:

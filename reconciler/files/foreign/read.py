@@ -19,6 +19,7 @@ from reconciler.files.foreign.topicctl import read_topicctl
 from reconciler.files.foreign.topics import COLLIDING, MAX_FACTOR, SKIPPED, WRONG, Part, Reading, keep
 from reconciler.files.inside import required_inside
 from reconciler.files.load import SUFFIXES, by_place
+from reconciler.files.paths import files_below, is_folder
 from reconciler.files.raw import STDIN, display_name, invalid, read_bytes
 from reconciler.files.strict_yaml import YamlMap, read_yaml
 from reconciler.model.desired import DesiredTopic
@@ -62,10 +63,10 @@ def read_foreign(paths: Iterable[str], tool: str | None = None) -> Reading:
 
 def _files(paths: Iterable[str]) -> Iterator[str]:
     for path in paths:
-        if path == STDIN or not Path(path).is_dir():
+        if path == STDIN or not is_folder(path, if_unknown=False):  # reading it says why
             yield path
             continue
-        there = sorted(each for each in Path(path).rglob("*") if each.is_file())
+        there = files_below(path)
         found = [str(each) for each in there if each.suffix in _READ]
         if not found:
             modules = [each for each in there if each.suffix == _HCL]
