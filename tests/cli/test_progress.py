@@ -90,12 +90,12 @@ def read_all(terminal: int) -> bytes:
 
 def test_once_all_is_read_what_follows_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = _Screen()
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr("sys.stderr", screen)
     with reading("planning") as hook:
         assert hook is not None
-        for what in ("topics", "groups"):
-            hook(what, 0, 1)
-            hook(what, 1, 1)
+        for what, done in (("topics", 0), ("topics", 1), ("groups", 0), ("groups", 1)):
+            hook(what, done, 1)
     shown = screen.getvalue()
     assert [word for word in ("reading, planning", "planning") if word not in shown] == []
     assert shown.rindex("planning") > shown.index("reading")
