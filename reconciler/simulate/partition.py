@@ -1,6 +1,6 @@
 """Changes one partition as Kafka's controller does: reassign, cancel, new ISR, election, a broker that dies or returns.
 
-Compared with the controller's own Java code, version by version, in `tests/simulate/test_controller_sequences.py`.
+Compared with the controller's own Java code, version by version, in `tests/admin/contract.py`.
 """
 
 from collections.abc import Sequence
