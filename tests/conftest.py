@@ -1,6 +1,7 @@
 """What all tests share: marks, the options, and real Kafka brokers."""
 
 import os
+import re
 import signal
 import sys
 from collections import Counter
@@ -24,6 +25,10 @@ pytest_plugins = ("helpers.figures", "helpers.program.fixtures", "helpers.sample
 
 SLOW_MARKS = ("long", "simulation", "brokers", "java", "spark", "deep", "benchmark")
 ASKED_FOR = ("deep", "benchmark")
+ALL_SLOW = re.compile(rf"^pytestmark = .*\bmark\.(?:{'|'.join(SLOW_MARKS)})\b", re.MULTILINE)
+"""The line of a file that holds no quick test."""
+HANG_OF_HOURS = 6 * 3600
+"""Seconds after which a deep test or a benchmark has hung: some take hours. pyproject.toml limits all other tests."""
 _CASES: pytest.StashKey[Counter[str]] = pytest.StashKey()
 
 
@@ -49,15 +54,27 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files without a quick test unread if quick tests alone are asked for."""
+    if config.getoption("markexpr") != "quick" or collection_path.suffix != ".py":
+        return None
+    return ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Count all cases; mark what needs nothing special as quick; keep out what nobody asked for by its mark."""
     config.stash[_CASES] = Counter(item.nodeid.partition("[")[0] for item in items)
-    for item in items:
-        if not any(item.get_closest_marker(mark) for mark in SLOW_MARKS):
-            item.add_marker("quick")
     asked = config.getoption("markexpr") or ""
-    unasked = [mark for mark in ASKED_FOR if mark not in asked]
-    left_out = [item for item in items if any(item.get_closest_marker(mark) for mark in unasked)]
+    unasked = {mark for mark in ASKED_FOR if mark not in asked}
+    left_out = []
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        if marks.isdisjoint(SLOW_MARKS):
+            item.add_marker("quick")
+        if not marks.isdisjoint(ASKED_FOR):
+            item.add_marker(pytest.mark.timeout(HANG_OF_HOURS))
+        if not marks.isdisjoint(unasked):
+            left_out.append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)

@@ -14,6 +14,7 @@ import pytest
 TESTS = Path(__file__).resolve().parent
 WAITING, BENCHMARKS = "helpers/waiting.py", "benchmarks/"
 ALLOWED = {
+    "conftest.py pytest_collection_modifyitems": "a test that takes six hours has hung",
     "helpers/outputs/record.py record": "it replaces the moments of the day on which it runs",
     "helpers/brokers/delivery.py _told": "a figure is told of it: the longest time without an acknowledgement",
     "live/worlds.py _moment": "a figure is told of it: how long a run took, and the longest time without a word",
@@ -142,6 +143,7 @@ def _of_all_tests() -> Iterator[tuple[str, Finding]]:
             yield from ((name, found) for found in findings(file.read_text("utf-8")))
 
 
+@pytest.mark.long
 def test_no_test_reads_a_clock_or_bounds_a_wait_of_its_own() -> None:
     found = list(_of_all_tests())
     wrong = [f"tests/{name}:{each.line} {each.what}" for name, each in found if f"{name} {each.where}" not in ALLOWED]

@@ -61,6 +61,7 @@ def matches(said: list[str], printed: str) -> bool:
 # The tour.
 
 
+@pytest.mark.long
 def test_the_tour_prints_what_the_readme_says_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert len(steps()) >= 8

@@ -24,6 +24,8 @@ from reconciler.admin.client.properties import translate
 from reconciler.model.client_properties import MECHANISMS
 from reconciler.model.problem import InvalidInput
 
+pytestmark = pytest.mark.long
+
 BASE = {"bootstrap.servers": "k:9093", "security.protocol": "SASL_SSL"}
 TOKENS = {**BASE, "sasl.mechanism": "OAUTHBEARER"}
 SECRET = "c4n4ry-secret"  # noqa: S105 - looked for, never used

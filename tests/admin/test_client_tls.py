@@ -17,6 +17,8 @@ from reconciler.admin.client.tls import Context, context_of
 from reconciler.admin.client.wire import NotSent, Wire
 from reconciler.model.problem import CheckFailed, ClusterUnavailable
 
+pytestmark = pytest.mark.long
+
 AUTHORITY, STRANGERS = Authority("tests"), Authority("strangers")
 BROKER, CLIENT = AUTHORITY.issue("127.0.0.1"), AUTHORITY.issue("client")
 PASSWORD = "c4n4ry-password"  # noqa: S105 - looked for, never used elsewhere

@@ -55,6 +55,7 @@ def test_without_one_of_its_pieces_or_with_one_of_another_text_it_is_none(place:
     assert joined([*missing, found[place][:-1]]) == ""
 
 
+@pytest.mark.long
 @drawn(st.lists(st.text(string.printable) | st.from_regex(r"\A1 [0-9a-f]{8} \w+ \w+ .*\Z")), part=60, deep=1000)
 def test_what_others_keep_there_is_no_text_and_no_error(found: list[str]) -> None:
     assert joined(found) == ""

@@ -165,6 +165,7 @@ def test_it_is_asked_for_in_no_other_case() -> None:
 POINTS = ("intent.written", "throttle.broker", "reassign.sent", "poll", "unthrottle.broker", "unthrottle.sent")
 
 
+@pytest.mark.long
 @THROTTLED
 @FIRST_SET
 @pytest.mark.parametrize("point", POINTS)
@@ -179,6 +180,7 @@ def test_after_a_kill_the_next_apply_brings_it_back(point: str, before: str, rat
     assert as_it_was(admin, before)
 
 
+@pytest.mark.long
 @THROTTLED
 @FIRST_SET
 def test_after_a_kill_a_cancel_or_doctor_brings_it_back(before: str, rate: int | None) -> None:

@@ -184,6 +184,7 @@ def test_a_run_passes_known_boundaries_only() -> None:
     assert {"dirs.before", "dirs.sent", "dirs.recorded"} <= passed
 
 
+@pytest.mark.long
 @JOURNALS
 def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal: Journals) -> None:
     for at, name in enumerate(boundaries(), start=1):
@@ -194,6 +195,7 @@ def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal
         assert is_done(admin.cluster), f"killed at {at}: {name}"
 
 
+@pytest.mark.long
 @JOURNALS
 def test_killed_at_each_boundary_and_cancelled_nothing_is_copied_any_more(next_journal: Journals) -> None:
     for at, name in enumerate(boundaries(), start=1):
@@ -226,6 +228,7 @@ def test_killed_while_it_copies_and_cancelled_by_the_record_alone_it_is_as_befor
     assert at_rest(admin.cluster)
 
 
+@pytest.mark.long
 @JOURNALS
 def test_stopped_in_each_turn_it_takes_its_copies_back_and_goes_on_later(next_journal: Journals) -> None:
     for turn in range(1, 30):
@@ -559,6 +562,7 @@ def test_no_progress_for_the_time_out_ends_the_run() -> None:
     assert at_rest(admin.cluster)
 
 
+@pytest.mark.long
 def test_a_throttle_below_what_is_written_is_told_of() -> None:
     admin = SimulatedAdmin(cluster())
     told: list[str] = []

@@ -141,6 +141,7 @@ def stopped_and_gone_on(folder: Path, at: int, code: int, *, is_for_good: bool) 
     assert shortcomings(plan, before, admin.cluster) == [], where
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_for_good", [False, True])
 def test_a_full_or_broken_disk_stops_the_run_before_its_next_step(tmp_path: Path, *, is_for_good: bool) -> None:
     for at in range(1 + is_for_good, calls_of_a_run(tmp_path) + 1, 23):

@@ -19,6 +19,7 @@ from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(16))
 def test_a_run_ends_the_same_whatever_moment_its_reads_are_from(seed: int) -> None:
     before = cluster()
@@ -27,6 +28,7 @@ def test_a_run_ends_the_same_whatever_moment_its_reads_are_from(seed: int) -> No
     assert shortcomings(whole_plan(before), before, admin.cluster) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(0, 20, 2))
 def test_a_stopped_run_goes_on_whatever_moment_its_reads_are_from(seed: int) -> None:
     before = cluster()

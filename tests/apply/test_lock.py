@@ -135,6 +135,7 @@ def lost_at(at: int, locks: MemoryLocks, admin: SimulatedAdmin, verb: Callable[[
     return lost
 
 
+@pytest.mark.long
 @parts("places", range(1, PASSED + 1, 3), deep=range(1, PASSED + 1))
 def test_a_run_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_right(places: range) -> None:
     before = cluster()
@@ -285,6 +286,7 @@ class Race:
             self.is_settled.wait(HANG)
 
 
+@pytest.mark.long
 @parts("races", 30, deep=100)
 def test_of_two_runs_at_once_exactly_one_goes_ahead(
     tmp_path: Path, figures: Tell, monkeypatch: pytest.MonkeyPatch, races: int

@@ -63,11 +63,13 @@ def runs(draw: st.DrawFn) -> RunRecord:
     )
 
 
+@pytest.mark.long
 @drawn(runs(), part=60, deep=1500)
 def test_a_record_that_is_written_is_read_as_it_was(run: RunRecord) -> None:
     assert RunRecord.read(run.written()) == run
 
 
+@pytest.mark.long
 @drawn(runs(), part=20, deep=300)
 def test_one_that_did_not_fit_tells_all_but_moves_and_the_items_of_lists(run: RunRecord) -> None:
     read = RunRecord.read(replace(run, is_whole=False).written())
@@ -90,6 +92,7 @@ JUNK = st.recursive(
 )
 
 
+@pytest.mark.long
 @drawn(runs(), st.data(), part=80, deep=3000)
 def test_a_text_that_is_no_record_raises_nothing(run: RunRecord, data: st.DataObject) -> None:
     text = run.written()

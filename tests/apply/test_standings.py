@@ -74,6 +74,7 @@ def boundaries() -> int:
 COUNT = boundaries()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at", range(1, COUNT + 1))
 def test_a_tally_and_a_cancel_say_what_the_cluster_shows_wherever_a_run_died(at: int) -> None:
     before, plan = cluster(), whole_plan(cluster())

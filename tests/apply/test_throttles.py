@@ -163,6 +163,7 @@ LISTS = st.one_of(st.none(), st.just("*"), st.just(""), ITEMS)
 RATES = st.one_of(st.none(), st.sampled_from(["1000000", "90000000", str(RATE)]))
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(leaders=LISTS, followers=LISTS, rates=st.lists(RATES, min_size=8, max_size=8))
 def test_whatever_an_operator_had_set_is_there_again_after_a_run(

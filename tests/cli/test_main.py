@@ -88,6 +88,7 @@ def test_an_error_cannot_steer_the_terminal(reconciler: Program, monkeypatch: py
     assert reconciler("plan").err == "error: rack \\u001b]0;title\\u0007 \\u202e is full (KR001)\n"
 
 
+@pytest.mark.long
 def test_our_own_fault_is_one_sentence_and_a_traceback_only_if_asked_for() -> None:
     code = "import reconciler.cli.main as m\nm.reconciler.callback = lambda: 1 / 0\nraise SystemExit(m.main({}))"
     quiet, loud = (
@@ -169,6 +170,7 @@ def test_help_and_wrong_usage_load_nothing_heavy(arguments: tuple[str, ...]) -> 
     assert modules_loaded_by(*arguments) & HEAVY == set()
 
 
+@pytest.mark.long
 def test_the_program_is_a_module_too() -> None:
     ended = run_program("--help")
     assert ended.code == 0
@@ -182,6 +184,7 @@ def test_a_closed_pipe_is_no_traceback() -> None:
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.long
 def test_sigterm_and_sighup_end_with_143_and_sigint_with_130() -> None:
     code = (
         "import signal, time, reconciler.cli.main as m\n"

@@ -61,6 +61,7 @@ def test_the_shortest_way_is_told() -> None:
     assert "in a loop, b -> a -> b, with from-a (m.yaml:1): let all of them" in first.message
 
 
+@pytest.mark.long
 def test_twelve_clusters_that_all_copy_from_each_other_are_looked_through_at_once() -> None:
     names = [f"c{number}" for number in range(12)]
     assert list(loops({each: [mirror(other) for other in names if other != each] for each in names})) == []
@@ -72,6 +73,7 @@ PLACES = ("", "a", "b", "?", "*", "[ab]", "[!a]", ".")
 NAMES = ["".join(letters) for length in range(1, 5) for letters in product("abc.", repeat=length)]
 
 
+@pytest.mark.long
 @parts("step", 97, deep=3)
 def test_patterns_meet_where_a_name_matches_both(step: int) -> None:
     patterns = sorted({"".join(each) for each in product(PLACES, repeat=3)} - {""})

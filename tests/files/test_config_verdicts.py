@@ -38,6 +38,7 @@ def wrong(cases: list[Case]) -> set[int]:
     return {number for number, case in enumerate(cases) if all(case.refusals.values())}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["key", "value"])
 def test_of_what_no_kafka_takes_98_of_100_are_told_at_their_place(tmp_path: Path, kind: str) -> None:
     cases = [case for case in DECLARED if case.kind == kind]

@@ -58,6 +58,7 @@ def test_a_plan_finds_its_own_events_among_those_of_others(tmp_path: Path) -> No
     assert sorted(read_journal(path), key=lambda each: each.stage) == [*EVENTS, *others]
 
 
+@pytest.mark.long
 def test_a_tail_torn_at_any_byte_is_left_out_and_written_over(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
     for length in range(len(WHOLE) + 1):
@@ -79,6 +80,7 @@ def test_a_garbage_tail_is_left_out_and_written_over(tmp_path: Path, tail: bytes
     assert path.read_bytes().startswith(WHOLE)
 
 
+@pytest.mark.long
 def test_any_flipped_bit_is_noticed(tmp_path: Path) -> None:
     """Each state reads as events that were written, from the first on, or is refused."""
     path = tmp_path / "j.jsonl"

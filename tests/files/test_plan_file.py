@@ -164,6 +164,7 @@ def test_a_digest_that_does_not_fit_is_a_changed_plan(tmp_path: Path, digest: ob
     assert "does not match its digest" in refused(tmp_path / "plan.json", text)
 
 
+@pytest.mark.long
 def test_no_byte_with_a_flipped_bit_is_taken(tmp_path: Path) -> None:
     content = plan_text(tiny_plan()).encode()
     path = tmp_path / "plan.json"

@@ -118,6 +118,7 @@ def test_what_is_written_is_read_quickly_and_the_same(
     assert snapshot_text(quick).encode() == content
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_a_snapshot_with_a_slip_is_left_to_the_strict_reader_or_told_as_it_tells_it(
     seed: int, quickly: Callable[[bytes], Read], strictly: Callable[[bytes], Read]

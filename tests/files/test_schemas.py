@@ -42,6 +42,7 @@ def test_each_kind_of_file_has_its_schema() -> None:
     assert {"cluster.json", "topic-class.json", "topic.json", "snapshot.json", "plan.json"} <= set(NAMES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_schema_is_valid_versioned_and_explained(name: str) -> None:
     found = schema(name)

@@ -151,6 +151,7 @@ def plain(value: object) -> object:
 READ = [leaf for leaf in LEAVES if ".".join(leaf.path) not in ELSEWHERE and leaf.path[-1] != "within"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", SCHEMA_FILES)
 def test_whatever_an_editor_offers_is_read_and_a_default_is_what_holds_without_it(kind: str, tmp_path: Path) -> None:
     deaf: list[str] = []

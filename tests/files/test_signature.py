@@ -64,6 +64,7 @@ def checked(key: str = "key.pub", signature: str = "plan.sig") -> tuple[str, str
     return VERIFIED, ""
 
 
+@pytest.mark.long
 @needs_openssl
 @pytest.mark.parametrize(
     "kind",
@@ -92,6 +93,7 @@ def changed(file: str, change: Callable[[bytes], bytes]) -> Callable[[], object]
     return lambda: Path(file).write_bytes(change(Path(file).read_bytes()))
 
 
+@pytest.mark.long
 @needs_openssl
 @pytest.mark.parametrize(
     ("harm", "code"),

@@ -13,6 +13,8 @@ from journeys.installed import Installed
 
 from reconciler.files.snapshot import write_snapshot
 
+pytestmark = pytest.mark.long
+
 TEAMS = {"billing": "604800000", "shop": "86400000", "web": None, "warehouse": "259200000"}
 TOPICS = {f"{team}.events.{number}": kept for team, kept in TEAMS.items() for number in range(50)}
 BY_HAND = {name for name in TOPICS if name.endswith("7")}

@@ -22,7 +22,7 @@ from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
 
-SEEDS = range(60)
+SEEDS = range(20)
 NAMES = ("orders", "a", "größe", "z-9")
 PLACES = (None, Location("cluster.yaml", 3), Location("t.yaml", 9))
 

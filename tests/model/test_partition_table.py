@@ -140,6 +140,7 @@ def test_rows_are_alike_where_all_their_columns_are_equal(seed: int) -> None:
     assert [rows[row] for row in first.tolist()] == [*numbers]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_plan_is_the_same_from_rows_and_from_values(seed: int) -> None:
     desired, observed = random_cluster(seed, SMALL)

@@ -65,6 +65,7 @@ def _gets(observed: Cluster, placed: Placed) -> Iterator[tuple[TopicPartition, i
         yield from ((key, replica) for replica in replicas if replica not in held)
 
 
+@pytest.mark.long
 @parts("seeds", range(0, 150, 2), deep=range(3000))
 def test_no_replica_is_planned_onto_a_broker_that_kafka_cordons(seeds: range) -> None:
     plans = made = spared = 0
@@ -84,6 +85,7 @@ def test_no_replica_is_planned_onto_a_broker_that_kafka_cordons(seeds: range) ->
     assert spared > plans
 
 
+@pytest.mark.long
 @parts("seeds", range(0, 60, 2), deep=range(1000))
 def test_kafkas_own_cordon_counts_as_much_as_a_declared_one(seeds: range) -> None:
     compared = 0

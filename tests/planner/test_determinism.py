@@ -41,6 +41,7 @@ def test_three_hash_seeds_give_the_same_bytes() -> None:
     assert _output("2") == first
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_a_large_plan_does_not_depend_on_the_order_of_the_files(seed: int) -> None:
     desired, observed = CASE_A.build()

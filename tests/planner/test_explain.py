@@ -381,6 +381,7 @@ def test_no_alternative_is_better_than_it_is_said_to_be(seeds: range) -> None:
                 pytest.fail(f"a plan with all its prices leaves a verdict open: {told}")
 
 
+@pytest.mark.long
 def test_random_plans_hold_every_verdict() -> None:
     verdicts = [one[-1].verdict for one in _judged(range(SEEDS))]
     assert {verdict: verdicts.count(verdict) >= 8 for verdict in set(verdicts)} == {
@@ -408,6 +409,7 @@ def _candidates(plan: Plan, observed: Cluster, desired: Desired, giver: int, tak
             yield partition.sizes[0] or 0, str(key)
 
 
+@pytest.mark.long
 def test_what_could_have_moved_instead_is_the_smallest_that_could() -> None:
     seen = 0
     for seed in range(SEEDS):

@@ -59,6 +59,7 @@ def test_the_counting_oracle_finds_the_leaders_that_trying_every_order_finds() -
         assert least_leaders(problem, of_leaders, placed) == plain, target
 
 
+@pytest.mark.long
 def test_the_flow_oracle_agrees_with_the_counting_one() -> None:
     tried = 0
     for problem, target, of_leaders in _feasible(range(250), Size()):
@@ -76,6 +77,7 @@ def test_the_flow_oracle_agrees_with_the_counting_one() -> None:
     assert tried > 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", [CASE_A, CASE_B, CASE_C], ids=lambda case: case.name)
 def test_the_flow_oracle_agrees_with_the_closed_form_where_that_holds(case: FlatCase) -> None:
     problem = problem_of(*case.build())

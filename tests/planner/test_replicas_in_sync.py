@@ -52,6 +52,7 @@ def _best(observed: Cluster, factor: int) -> Value:
     return min(_value(observed, list(reached)) for reached in product(*choices))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(40))
 def test_what_is_dropped_is_out_of_sync_wherever_that_costs_nothing_that_comes_first(seed: int) -> None:
     rng = random.Random(seed)

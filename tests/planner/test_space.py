@@ -21,6 +21,7 @@ def _codes(plan: Plan) -> set[str]:
     return {problem.code for problem in (*plan.violations, *plan.warnings)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dirs", [1, 2], ids=["one disk a broker", "two disks a broker"])
 @parts("seeds", range(0, 900, 100), deep=range(1000))
 def test_a_plan_keeps_the_limit_wherever_one_can_and_copies_the_least_that_does(seeds: range, dirs: int) -> None:
@@ -40,6 +41,7 @@ def test_a_plan_keeps_the_limit_wherever_one_can_and_copies_the_least_that_does(
     assert seen["dearer"] or len(seeds) < 100
 
 
+@pytest.mark.long
 @parts("seeds", range(0, 500, 60), deep=range(500))
 def test_a_balance_yields_to_the_limit_and_stays_as_even_as_it_allows(seeds: range) -> None:
     for seed in seeds:
@@ -52,6 +54,7 @@ def test_a_balance_yields_to_the_limit_and_stays_as_even_as_it_allows(seeds: ran
         assert prove(plan, case.desired, case.observed).is_proved, seed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dirs", [1, 2], ids=["one disk a broker", "two disks a broker"])
 @parts("seeds", range(0, 120, 30), deep=range(200))
 def test_balances_of_topics_yield_to_the_limit_wherever_it_can_be_kept(seeds: range, dirs: int) -> None:

@@ -84,6 +84,7 @@ def _by_enumeration(case: _Case, placed: Mapping[TopicPartition, tuple[int, ...]
     return Fraction(bound, 1 << level.shift)
 
 
+@pytest.mark.long
 @parts("seeds", range(0, 150, 2), deep=range(150))
 def test_the_bound_is_what_enumeration_gives(seeds: range) -> None:
     tried = 0
@@ -197,6 +198,7 @@ def test_a_bound_for_the_same_counts_alone_says_so() -> None:
     )
 
 
+@pytest.mark.long
 def test_no_prices_prove_more_than_the_best_plan_within_the_bands_copies() -> None:
     sizes = [60, 40, 50, 60]
     now = [1, 1, 2, 3]
@@ -213,6 +215,7 @@ def test_no_prices_prove_more_than_the_best_plan_within_the_bands_copies() -> No
         assert not prove(_with(level), DESIRED, OBSERVED).is_proved
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_measured", [True, False], ids=["all measures", "disk from the snapshot"])
 @pytest.mark.parametrize(
     "case",

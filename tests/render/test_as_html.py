@@ -82,6 +82,7 @@ def named(payload: str) -> BalanceReport:
     return BalanceReport(payload, True, clusters, {payload or "rule": 1}, warnings)  # noqa: FBT003 - the model's order
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "report",
     [
@@ -141,6 +142,7 @@ def test_a_broker_that_is_dead_or_over_the_line_is_told_in_words() -> None:
         assert words in text
 
 
+@pytest.mark.long
 def test_bars_stand_on_the_line_of_zero_and_never_leave_the_chart() -> None:
     for brokers in (1, 10, 200):
         page = Parsed(as_html.balance(drawn_report(brokers)))

@@ -41,6 +41,7 @@ def test_a_supposition_and_the_findings_are_two_lists() -> None:
     assert (first.count("bullet_list_open"), first.count("list_item_open")) == (2, 4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("stages", "limit"), [*product((1, 40, 400), (3000, 20_000, as_markdown.LIMIT))])
 def test_a_comment_is_never_longer_than_its_limit_and_cut_at_a_stage(stages: int, limit: int) -> None:
     moves = tuple(

@@ -58,6 +58,7 @@ def test_it_asks_for_nothing(plan: Plan) -> None:
         assert target is None or target == "data:," or target.startswith("#"), target
 
 
+@pytest.mark.long
 def test_its_policy_allows_its_own_style_and_filter_and_nothing_else() -> None:
     text = as_plan_html.plan(sample_plan())
     policy = next(given["content"] for tag, given in Parsed(text).elements if tag == "meta" and "http-equiv" in given)

@@ -63,6 +63,7 @@ def test_a_result_has_all_that_code_scanning_needs() -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_rule_has_all_that_code_scanning_shows_within_its_limits() -> None:
     found = [replace(ONE, problem=Problem(code, "x")) for code in PAGES]
     run = run_of(found)

@@ -48,6 +48,7 @@ def test_a_plan_is_proved_with_its_snapshot(shop: Program) -> None:
     assert ended.out.startswith("Proved: no plan copies fewer than 15.0 GiB")
 
 
+@pytest.mark.long
 def test_a_plan_runs_and_its_rollback_after_it(shop: Program) -> None:
     applied = shop("apply", "plan.json", "--yes")
     assert applied.code == 0, applied.err
@@ -77,6 +78,7 @@ def test_a_journals_lines_are_written_as_they_were() -> None:
     assert [event_text(event) for event in read_journal(FILES / "journal.jsonl")] == lines
 
 
+@pytest.mark.long
 def test_a_run_that_died_is_taken_up_and_its_throttles_taken_off(shop: Program) -> None:
     """The cluster is as stage 4 left it: throttled, nothing moved; the journal alone knows what was before."""
     lines = (FILES / "journal.jsonl").read_text("utf-8").splitlines(keepends=True)

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from helpers.program.call import Program
 
+pytestmark = pytest.mark.long
+
 SCENARIO = Path(__file__).parent / "lost_rack"
 
 

@@ -15,6 +15,7 @@ from reconciler.simulate.configs import alter_topic_configs, validate_topic_conf
 EMPTY_ITEM = "Configuration 'cleanup.policy' values must not be empty."
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("kind", ["key", "value", "together"])
 def test_each_release_refuses_what_its_kafka_refuses_with_the_same_reason(kind: str, release: str) -> None:

@@ -106,6 +106,7 @@ def test_a_partition_of_unknown_size_joins_at_once_and_stays_unknown() -> None:
     assert (orders(moved).replicas, orders(moved).sizes) == ((1, 2, 4), ())
 
 
+@pytest.mark.long
 def test_beyond_the_controllers_limit_the_first_are_done_and_the_rest_fail() -> None:
     lines = [f"orders-{number}: 1,2,3 leader 2" for number in range(MAX_RECORDS + 5)]
     cluster = small_cluster(*lines)

@@ -98,6 +98,7 @@ def test_a_stage_that_cannot_run_is_told(stage: Stage, code: str, words: str) ->
     assert (problem.code, words in problem.message) == (code, True)
 
 
+@pytest.mark.long
 def test_reaching_a_large_plan_copies_only_what_it_touches() -> None:
     lines = [f"orders-{number}: 1,2,3 size 10" for number in range(2_000)]
     moves = [move(TopicPartition("orders", number), (1, 2, 3), (1, 2, 4)) for number in range(2_000)]

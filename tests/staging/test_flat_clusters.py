@@ -14,6 +14,8 @@ from reconciler.model.stage import ReassignStage
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
 from reconciler.staging.stages import stage_moves
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("name", "per_broker", "over_bound", "most"),
@@ -27,14 +29,12 @@ def test_the_time_of_the_run_is_close_to_its_busiest_brokers(
     assert len(seconds) <= most + sum(estimate == 0 for estimate in seconds)
 
 
-@pytest.mark.long
 def test_a_drain_with_three_huge_copies_is_close_to_its_busiest_brokers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flat_clusters, "SIGMA", 1.6)
     seconds, bound = _staged(CASES["d"], 10)
     assert sum(seconds) <= 1.02 * bound
 
 
-@pytest.mark.long
 def test_large_copies_that_meet_at_two_brokers_end_hardly_later_than_their_bytes() -> None:
     seconds, bound = _staged(replace(CASES["d"], before=2, leaving=()), 10)
     assert sum(seconds) <= 1.012 * bound

@@ -95,6 +95,7 @@ def test_its_file_reads_back(tmp_path: Path) -> None:
     assert '"rollsBack": "0badcafe"' in plan_text(found)
 
 
+@pytest.mark.long
 def test_stages_keep_the_limits() -> None:
     lines = [f"a-{number}: 1,2,3 size {SIZE}" for number in range(6)]
     before = small_cluster(*lines)
@@ -350,6 +351,7 @@ def test_going_back_to_what_breaks_a_rack_rule_is_allowed_and_told() -> None:
     assert differences(before, admin.cluster) == []
 
 
+@pytest.mark.long
 def test_every_list_on_the_way_of_an_earlier_rollback_is_known_without_its_file() -> None:
     before = small_cluster(f"a-0: 1,2,3 size {SIZE}")
     plan = plan_of([ReassignStage(1, (move("a-0", "1,2,3", "4,5,6"),), RATE)], before)

@@ -150,6 +150,7 @@ def test_an_order_that_greedy_packing_misses_is_found(
     assert staged(case, per_broker).violations != ()
 
 
+@pytest.mark.long
 def test_no_limit_is_gone_over_where_an_order_exists() -> None:
     cases = [case for seed in range(400) if (case := drawn(seed)) is not None]
     orders = [has_order(case) for case in cases]
@@ -167,6 +168,7 @@ def test_a_deadlock_is_told_as_before() -> None:
     assert "(10 bytes)" in found.violations[0].message
 
 
+@pytest.mark.long
 def test_the_search_ends_by_count() -> None:
     """Two brokers that cannot swap, beside three among which small partitions may go in any of very many orders."""
     before = [(1,), (2,), *[(3 + number % 3,) for number in range(24)]]

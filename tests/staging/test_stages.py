@@ -475,6 +475,7 @@ def test_the_run_of_a_drained_cluster_ends_where_it_should() -> None:
     assert set(seen.leaders.values()) == {4}
 
 
+@pytest.mark.long
 def test_a_larger_run_stays_close_to_its_bound() -> None:
     draw = random.Random(5)
     brokers = " ".join(f"{number}{'abc'[number % 3]}" for number in range(1, 10))

@@ -24,6 +24,7 @@ spec:
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("inputs", [Inputs(), Inputs(bootstrap_server="k:9092"), Inputs(client="own.properties")])
 def test_the_windows_that_are_declared_hold_with_a_client_of_ones_own_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inputs: Inputs

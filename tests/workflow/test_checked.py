@@ -79,6 +79,7 @@ def test_configs_that_another_kafka_takes_are_for_that_one_to_judge() -> None:
     refuse_unsafe(plan, observed, topic_rules(desired, observed))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(60))
 def test_of_partitions_that_are_alike_one_speaks_for_all(seed: int) -> None:
     """A plan is refused exactly where one of its partitions, planned by itself, is."""

@@ -3,12 +3,15 @@
 from dataclasses import replace
 from random import Random
 
+import pytest
 from helpers.clusters.random_clusters import random_cluster
 
 from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.problem import PlacementInfeasible
 from reconciler.model.stage import ReassignStage
 from reconciler.workflow.plan import plan_of
+
+pytestmark = pytest.mark.long
 
 SEEDS = 120
 

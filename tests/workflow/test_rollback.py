@@ -30,6 +30,8 @@ from reconciler.workflow import cancel as verb
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.runs import keep_plan, run_journal
 
+pytestmark = pytest.mark.long
+
 INPUTS = Inputs(cluster="small")
 Undo = Callable[..., RolledBack]
 
@@ -311,7 +313,6 @@ def killed_and_started_again(monkeypatch: pytest.MonkeyPatch, at: int, *, is_els
     rmtree("runs", ignore_errors=True)  # a cancel that finds nothing to do writes no journal
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("admin")
 @parts("every", 16, deep=1)
 @pytest.mark.parametrize("is_elsewhere", [False, True])

@@ -27,6 +27,8 @@ from reconciler.workflow import cancel as verb
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.runs import keep_plan, run_journal
 
+pytestmark = pytest.mark.long
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -133,7 +135,6 @@ def test_a_seeds_plan_goes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     played(seed, monkeypatch)
 
 
-@pytest.mark.long
 @parts("seeds", range(5, 30), deep=range(5, 155))
 def test_the_plans_of_many_seeds_go_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Tell, seeds: range

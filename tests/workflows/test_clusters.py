@@ -40,6 +40,7 @@ def leave(folder: Path, job: str, text: str) -> None:
     file.write_text(text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("planned", "applied", "code", "told"),
     [
@@ -101,6 +102,7 @@ def test_clusters_are_the_folders_with_a_cluster_document(tmp_path: Path) -> Non
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("missing", "code", "told"),
     [("", 0, ""), ("unmade", 1, "is not there"), ("unreviewed", 1, "has no required reviewers")],

@@ -62,6 +62,7 @@ def told(gitlab: FakeGitLab, *words: str | Path, **more: str) -> tuple[int, str]
     return done.returncode, done.stdout
 
 
+@pytest.mark.long
 def test_there_is_one_note_a_cluster_and_no_other_is_touched(pipelines: Pipelines, gitlab: FakeGitLab) -> None:
     del pipelines
     theirs = gitlab.add(7, "<!-- reconciler plan demo -->\nmine", OTHER)
@@ -82,6 +83,7 @@ def test_there_is_one_note_a_cluster_and_no_other_is_touched(pipelines: Pipeline
 WITHOUT = "without RECONCILER_GITLAB_TOKEN the plan is in this job's log and artifacts alone\n"
 
 
+@pytest.mark.long
 def test_what_a_pipeline_keeps_is_found_by_another_and_no_store_is_shown_a_token(
     pipelines: Pipelines, gitlab: FakeGitLab
 ) -> None:

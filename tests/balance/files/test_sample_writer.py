@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import dataset
 
 from reconciler.balance.files import sample_writer
 from reconciler.balance.files.sample_writer import Round, escaped, write_round
@@ -36,6 +35,8 @@ SAMPLE = ClusterSample(
 
 
 def rows(folder: Path) -> list[dict[str, object]]:
+    from pyarrow import dataset  # it imports pandas
+
     found = dataset.dataset(folder, format="parquet", partitioning="hive").to_table().to_pylist()
     return sorted(found, key=lambda row: (row["topic"], row["partition"]))
 

@@ -79,6 +79,7 @@ def prod(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Setup:
     return Setup(tmp_path, Program(capsys))
 
 
+@pytest.mark.long
 def test_without_policies_a_plan_loads_nothing_of_spark(prod: Setup) -> None:
     loaded = modules_loaded_by(*prod.command)
     assert "click" in loaded

@@ -1,5 +1,6 @@
 """Large groups: what Kafka's class needed minutes for comes out the same, at once."""
 
+import pytest
 from groups.classic_groups import counts, moved, owners, pairs_apart, rejoining
 from groups.large_groups import four_sets, one_more
 
@@ -10,6 +11,7 @@ PAIR_SCORE = 10_100
 MOVED = 149
 
 
+@pytest.mark.long
 def test_unequal_sticky_is_as_balanced_as_kafkas_and_moves_no_more() -> None:
     members, topics = four_sets()
     sticky = assignor_named("sticky")

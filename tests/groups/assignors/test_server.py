@@ -162,6 +162,7 @@ def _groups(draw: st.DrawFn) -> tuple[list[Subscriber], dict[str, SubscribedTopi
     return members, topics
 
 
+@pytest.mark.long
 @given(_groups())
 def test_everything_that_has_a_subscriber_is_given_once_and_to_a_subscriber(
     group: tuple[list[Subscriber], dict[str, SubscribedTopic]],
@@ -184,6 +185,7 @@ def test_everything_that_has_a_subscriber_is_given_once_and_to_a_subscriber(
         assert all(list(owned) == sorted(owned) for own in given_out.values() for owned in own.values())
 
 
+@pytest.mark.long
 @given(_groups())
 def test_a_second_rebalance_moves_nothing(group: tuple[list[Subscriber], dict[str, SubscribedTopic]]) -> None:
     members, topics = group
@@ -195,6 +197,7 @@ def test_a_second_rebalance_moves_nothing(group: tuple[list[Subscriber], dict[st
         assert sizes[-1] - sizes[0] <= 1
 
 
+@pytest.mark.long
 @given(_groups())
 def test_one_topic_is_shared_evenly_among_its_subscribers_by_range(
     group: tuple[list[Subscriber], dict[str, SubscribedTopic]],

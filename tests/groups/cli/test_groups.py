@@ -416,6 +416,7 @@ def test_a_mistyped_verb_of_groups_is_told_the_nearest(reconciler: Program) -> N
     assert "Did you mean describe?" in reconciler("groups", "descrbe").err
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", [("--help",), ("reset-offsets", "--help"), ("lag", "--nonsense"), ("delete",)])
 def test_help_and_wrong_usage_of_groups_load_nothing_heavy(arguments: tuple[str, ...]) -> None:
     assert modules_loaded_by("groups", *arguments) & HEAVY == set()

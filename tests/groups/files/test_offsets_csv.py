@@ -27,6 +27,7 @@ groups = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0
 keys = st.builds(TopicPartition, st.text("ab._-", min_size=1, max_size=5), st.integers(0, 2**31 - 1))
 
 
+@pytest.mark.long
 @given(st.dictionaries(groups, st.dictionaries(keys, st.integers(0, 2**63 - 1), min_size=1, max_size=4), min_size=1))
 def test_what_is_written_reads_back(offsets: dict[str, dict[TopicPartition, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -116,6 +116,7 @@ def test_what_is_ignored_decides_nothing_of_security() -> None:
     assert [name for name in sorted(passed) if not harmless.match(name)] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_no_problem_with_a_property_holds_its_value(name: str) -> None:
     for value in ("HUNTER2-of-mine", "htps", "", "-7"):

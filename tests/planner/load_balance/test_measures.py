@@ -161,6 +161,7 @@ def test_a_limit_of_any_size_is_a_limit() -> None:
     assert placed.moves
 
 
+@pytest.mark.long
 def test_limits_near_the_mean_are_kept_on_many_partitions_beside_bands() -> None:
     case = LoadsCase("near", brokers=9, racks=3, topics=20, partitions=12, is_drifted=True)
     desired, observed, loads = case.build()
@@ -194,6 +195,7 @@ def test_each_measure_goes_by_its_own_capacity(target: BalanceTarget) -> None:
     assert planned_with(by_topic, observed, None).balance_after == placed.balance_after
 
 
+@pytest.mark.long
 def test_all_measures_go_by_their_capacities_at_once() -> None:
     case = LoadsCase("mixed", brokers=6, racks=3, topics=30, partitions=12, is_drifted=True, band=Fraction(1, 10))
     desired, observed, loads = case.build()

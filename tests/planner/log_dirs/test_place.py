@@ -43,6 +43,7 @@ def plan_or_none(desired: Desired, observed: Cluster) -> Plan | None:
         return None
 
 
+@pytest.mark.long
 @parts("seeds", range(0, 300, 4), deep=range(4000))
 def test_no_places_cost_less_than_those_of_the_plan(seeds: range) -> None:
     told = {"refused": 0, "moved": 0, "asked": 0, "known": 0, "overfull": 0}
@@ -73,6 +74,7 @@ def test_no_places_cost_less_than_those_of_the_plan(seeds: range) -> None:
     assert min(told.values()) > len(seeds) // 20, told
 
 
+@pytest.mark.long
 @parts("seeds", range(0, 300, 5), deep=range(2000))
 def test_after_the_plan_log_dirs_that_drain_are_empty_and_the_next_plan_is_too(seeds: range) -> None:
     for seed in seeds:
@@ -150,6 +152,7 @@ def test_a_plan_without_the_words_is_what_it_was() -> None:
     assert plan.least_dir_bytes is None
 
 
+@pytest.mark.long
 def test_the_same_states_give_the_same_bytes() -> None:
     for seed in range(8):
         desired, observed = world(seed)

@@ -3,9 +3,12 @@
 from dataclasses import replace
 from random import Random
 
+import pytest
 from helpers.depth import parts
 
 from reconciler.planner.log_dirs.solve import NOWHERE, DirTask, solve
+
+pytestmark = pytest.mark.long
 
 WORK = 0.1
 
