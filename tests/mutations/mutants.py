@@ -23,7 +23,7 @@ NEEDED = ("reconciler", "tests", "schemas", "desired-state", "pyproject.toml", "
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Files of the package, and the quick tests that know them best."""
+    """Files of the package, and the tests that know them best."""
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
@@ -39,10 +39,21 @@ AREAS = {
     "place": Area(
         ("planner/place.py",),
         ("planner",),
-        without=("planner/test_determinism.py", "planner/load_balance/test_loads_clusters.py"),
+        without=(
+            "planner/test_against_oracle.py",
+            "planner/test_determinism.py",
+            "planner/test_proof.py",
+            "planner/load_balance/test_against_enumeration.py",
+            "planner/load_balance/test_loads_clusters.py",
+        ),
         judged=463,
     ),
-    "staging": Area(("staging/*.py",), ("staging",), without=("staging/test_mutants.py",), judged=300),
+    "staging": Area(
+        ("staging/*.py",),
+        ("staging",),
+        without=("staging/test_laws.py", "staging/test_mutants.py", "staging/test_subsets.py"),
+        judged=300,
+    ),
     # What decides from values alone. What sends requests is shown by runs that are killed, and by brokers.
     "apply": Area(
         (
@@ -65,7 +76,9 @@ AREAS = {
         judged=200,
     ),
 }
-_OPTIONS = ("-n", "0", "-m", "quick", "-p", "no:cacheprovider", "-p", "mutations.cheapest_first")
+QUICK, ALL = "quick", "quick or long"
+"""The marks of the tests that a mutant meets."""
+_OPTIONS = ("-n", "0", "-p", "no:cacheprovider", "--timeout", "0", "-p", "mutations.cheapest_first")
 _MAKE = """
 from mutmut.__main__ import copy_also_copy_files, copy_src_dir, create_mutants, setup_source_paths
 copy_src_dir()
@@ -109,8 +122,9 @@ class Mutant:
         return "\n".join(["[[equal]]", *(f"{field} = {json.dumps(text)}" for field, text in fields.items())])
 
 
-def copied_checkout(folder: Path, area: Area) -> Path:
-    """Return a copy of what the tests need, with mutmut's settings in it."""
+def copied_checkout(folder: Path, area: Area, marks: str) -> Path:
+    """Return a copy of what the tests need, with mutmut's settings in it: the tests of these marks run."""
+    folder.mkdir()
     for name in NEEDED:
         there = ROOT / name
         if there.is_dir():
@@ -121,7 +135,7 @@ def copied_checkout(folder: Path, area: Area) -> Path:
         "source_paths": ["reconciler"],
         "only_mutate": [f"reconciler/{name}" for name in area.files],
         "also_copy": ["schemas", "desired-state", "README.md"],
-        "pytest_add_cli_args": [*_OPTIONS, *(f"--ignore=tests/{name}" for name in area.without)],
+        "pytest_add_cli_args": ["-m", marks, *_OPTIONS, *(f"--ignore=tests/{name}" for name in area.without)],
         "pytest_add_cli_args_test_selection": [f"tests/{name}" for name in area.tests],
         "use_git_change_detection": False,
         "track_dependencies": False,

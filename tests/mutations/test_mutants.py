@@ -4,7 +4,8 @@
 
 runs those that are judged already, one of each function in turn. `MUTANTS=1000` runs so many of each area, in the
 same order, `MUTANTS=all` every one (hours). Where those beyond are judged, raise the area's `judged`.
-Nothing is left in the checkout. What lives on is told as an entry for `equal_mutants.toml`, without its reason.
+Quick tests meet every mutant, an area's other tests the mutants that quick tests left alive. Nothing is left in the
+checkout. What lives on is printed as an entry for `equal_mutants.toml`, without its reason.
 """
 
 import ast
@@ -12,15 +13,29 @@ import inspect
 import os
 import textwrap
 import tomllib
-from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
 from helpers.figures import Tell
-from mutations.mutants import AREAS, KILLED, TIMED_OUT, Area, copied_checkout, drawn, mutants_of, run
+from mutations.mutants import (
+    ALL,
+    AREAS,
+    KILLED,
+    QUICK,
+    TIMED_OUT,
+    Area,
+    Mutant,
+    copied_checkout,
+    drawn,
+    mutants_of,
+    run,
+)
 
 LISTED = tomllib.loads(Path(__file__).with_name("equal_mutants.toml").read_text(encoding="utf-8"))["equal"]
+BY_QUICK = 0.85
+"""The share of the mutants, without equal ones, that the quick tests have to kill."""
 EQUAL = {(entry["function"], entry["right"], entry["wrong"]): entry["why"] for entry in LISTED}
 
 
@@ -38,20 +53,33 @@ def test_an_equal_mutant_stands_in_for_a_line_that_is_there(function: str, right
 @pytest.mark.deep
 @pytest.mark.parametrize("area", AREAS)
 def test_a_mutant_is_killed_or_shown_to_be_equal(area: str, tmp_path: Path, figures: Tell) -> None:
-    size = _size(AREAS[area])
-    folder = copied_checkout(tmp_path, AREAS[area])
-    mutants = mutants_of(folder)
-    made = sum(map(len, mutants.values()))
-    became = run(folder, drawn(mutants, size))
-    killed = {mutant for mutant, status in became.items() if status in (KILLED, TIMED_OUT)}
-    equal = {mutant for mutant in became if mutant.key in EQUAL}
-    left = [mutant for mutant in became if mutant not in killed | equal]
-    counts = ", ".join(f"{count} {status}" for status, count in sorted(Counter(became.values()).items()))
-    told = f"{made} in {len(mutants)} functions, {len(became)} run ({counts}), {len(equal)} equal, {len(left)} left"
-    figures(f"mutants of {area}", f"{told}; score {len(killed)} of {len(killed) + len(left)}")
-    assert not killed & equal, "these are listed as equal, but a test tells them apart"
-    entries = [f"# {mutant.name}: {became[mutant]}\n{mutant}" for mutant in left]
+    chosen, by_quick = _run(tmp_path / "quick", area, QUICK)
+    killed = _killed(by_quick)
+    _, by_all = _run(tmp_path / "all", area, ALL, [mutant for mutant in chosen if mutant not in killed])
+    killed_by_any = killed | _killed(by_all)
+    equal = {mutant for mutant in chosen if mutant.key in EQUAL}
+    left = [mutant for mutant in chosen if mutant not in killed_by_any | equal]
+    unequal = len(chosen) - len(equal)
+    figures(f"mutants of {area}", f"{len(chosen)} run, {len(equal)} equal, {len(left)} left")
+    figures(f"mutants of {area}, quick", f"{len(killed)} of {unequal} killed by quick tests alone")
+    assert not killed_by_any & equal, "these are listed as equal, but a test tells them apart"
+    entries = [f"# {mutant.name}: {by_all[mutant]}\n{mutant}" for mutant in left]
     assert not left, "\n\n".join(["these live on:", *entries])
+    assert len(killed) >= BY_QUICK * unequal
+
+
+def _run(
+    folder: Path, area: str, marks: str, mutants: Sequence[Mutant] | None = None
+) -> tuple[Sequence[Mutant], Mapping[Mutant, str]]:
+    """Return the mutants, drawn if none are given, and what became of each."""
+    copy = copied_checkout(folder, AREAS[area], marks)
+    made = mutants_of(copy)
+    chosen = drawn(made, _size(AREAS[area])) if mutants is None else mutants
+    return chosen, run(copy, chosen) if chosen else {}
+
+
+def _killed(became: Mapping[Mutant, str]) -> set[Mutant]:
+    return {mutant for mutant, status in became.items() if status in (KILLED, TIMED_OUT)}
 
 
 def _size(area: Area) -> int | None:
