@@ -36,7 +36,7 @@ def place_leaders(task: PlacementTask, held: Ints, balance: Balance) -> Leaders:
     choices = free_choices(demand, topics)
     choices = replace(choices, named=np.where(_candidates(task, held), np.int8(0), np.int8(-1)))
     standing = Standing.of(demand, choices, np.arange(len(held)), len(held))
-    changed = _changed(task, held)
+    changed = _unless(is_at(held, task.replicas[:, :1]), task)
     levels = []
     for objective, targets in asked:
         found = evened(standing, targets, near=changed)
@@ -80,11 +80,6 @@ def _candidates(task: PlacementTask, held: Ints) -> Bools:
     explicit = np.flatnonzero((task.need == 0) & (task.fixed[:, 0] >= 0))
     candidates[explicit] = is_there[explicit] & (held[explicit] == task.fixed[explicit, :1])
     return candidates
-
-
-def _changed(task: PlacementTask, held: Ints) -> Cost:
-    """Return a cost of one for each leader that changes."""
-    return _unless(is_at(held, task.replicas[:, :1]), task)
 
 
 def _unless(is_free: Bools, task: PlacementTask) -> Cost:

@@ -339,7 +339,7 @@ class Planner:
         limit = desired.cluster.limits.moved_bytes
         partitions = sum(len(topic.partitions) for topic in observed.topics.values())
         is_worth_it = self.budget is None and effort.partitions >= partitions and effort.plans > 0
-        if limit is None or not is_worth_it or not _is_only_over_bytes(plan):
+        if limit is None or not is_worth_it or not all(problem.code == MOVED_BYTES for problem in plan.violations):
             return
         try:
             within = replace(self, budget=Budget(bytes=limit)).plan(desired, observed)
@@ -347,10 +347,6 @@ class Planner:
             return
         if not within.violations:
             yield Remedy((Edit(f"the plan is made with --budget {written_bytes(limit)}"),))
-
-
-def _is_only_over_bytes(plan: Plan) -> bool:
-    return all(problem.code == MOVED_BYTES for problem in plan.violations)
 
 
 def make_curve(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHook | None = None) -> CurveReport:
