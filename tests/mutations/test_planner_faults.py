@@ -373,7 +373,7 @@ FAULTS = [
     ),
     Fault(
         "leaders change freely",
-        "leaders._changed",
+        "leaders.place_leaders",
         "_unless(is_at(held, task.replicas[:, :1]), task)",
         "_unless(held == held, task)",
         "a new topic",

@@ -100,15 +100,23 @@ def _refuse_relation(part: _Part, known: Collection[str]) -> None:
         raise Refused(f"a policy asks only the plan's tables, and none is called {told}", _line(part.java))
 
 
+def _function_names(java: JavaObject) -> list[str]:
+    return list(_each(java.nameParts()))
+
+
+def _table_function_names(java: JavaObject) -> list[str]:
+    return list(_each(java.name()))
+
+
 def _generator_names(java: JavaObject) -> list[str]:
     identifier = java.name()
     return [*_each(identifier.catalog()), *_each(identifier.database()), identifier.funcName()]
 
 
 _CALLS = {
-    words.FUNCTION: (lambda java: list(_each(java.nameParts())), words.FUNCTIONS),
+    words.FUNCTION: (_function_names, words.FUNCTIONS),
     words.GENERATOR: (_generator_names, words.TABLE_FUNCTIONS),
-    words.TABLE_FUNCTION: (lambda java: list(_each(java.name())), words.TABLE_FUNCTIONS),
+    words.TABLE_FUNCTION: (_table_function_names, words.TABLE_FUNCTIONS),
 }
 
 
