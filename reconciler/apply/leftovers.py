@@ -135,11 +135,7 @@ def _adopt(session: Session, record: RunRecord) -> None:
 
 
 def leftovers(
-    plan: Plan,
-    broker_configs: Mapping[int, Configs],
-    topic_configs: Mapping[str, Configs],
-    *,
-    is_begun: bool = False,
+    plan: Plan, broker_configs: Mapping[int, Configs], topic_configs: Mapping[str, Configs], *, is_begun: bool = False
 ) -> ThrottleRecord:
     """Return what looks as if an earlier run of this plan had left it on the cluster.
 
@@ -215,10 +211,7 @@ def _with_leftovers(
 
 
 def _visible(
-    ours: Items,
-    throttles: ThrottleRecord,
-    broker_configs: Mapping[int, Configs],
-    topic_configs: Mapping[str, Configs],
+    ours: Items, throttles: ThrottleRecord, broker_configs: Mapping[int, Configs], topic_configs: Mapping[str, Configs]
 ) -> Iterator[tuple[Key, str | None]]:
     """Yield what taking our part off would change, and to what; None: the key goes."""
     for (broker, key), before in sorted(throttles.rates.items()):

@@ -103,10 +103,7 @@ def _told(found: "Diagnosis", name: str | None, asked: Asked, restored: tuple[st
     from reconciler.render.as_doctor import doctor
     from reconciler.render.as_json import document
 
-    asked.write(
-        text=doctor(found, name).text,
-        json=lambda: document(replace(found, cluster=name, restored=restored)),
-    )
+    asked.write(text=doctor(found, name).text, json=lambda: document(replace(found, cluster=name, restored=restored)))
     return _exit_of(found)
 
 

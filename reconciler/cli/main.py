@@ -54,8 +54,7 @@ VERBS: Mapping[str, Verb] = {
         "reconciler.cli.topics.topics", "Topics: as Kafka shows them, who declares, owns and reads them, how large."
     ),
     "collect": Verb(
-        "reconciler.balance.cli.collect",
-        "Sample a live cluster into Parquet: sizes, leaders, end offsets.",
+        "reconciler.balance.cli.collect", "Sample a live cluster into Parquet: sizes, leaders, end offsets."
     ),
     "loads": Verb(
         "reconciler.balance.cli.loads",

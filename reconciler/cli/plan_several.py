@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def show_several(
-    asked: Asked,
-    make: Callable[[Inputs], "Planned"],
-    exit_code: Callable[["Planned"], Exit],
-    *,
-    out: str | None,
+    asked: Asked, make: Callable[[Inputs], "Planned"], exit_code: Callable[["Planned"], Exit], *, out: str | None
 ) -> int:
     """Show the plan of each cluster, save it as `OUT/NAME.json`, and return the worst exit code."""
     from reconciler.files.plan_file import write_plan

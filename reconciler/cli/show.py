@@ -40,13 +40,7 @@ MOST_DIGITS = 10
     envvar="RECONCILER_SHOW_LOG_DIRS",
     help="In these files, name the log dir predicted for each new replica, not any.",
 )
-@option(
-    "--prove",
-    "is_proof_asked",
-    is_flag=True,
-    envvar="RECONCILER_SHOW_PROVE",
-    help="Check that no plan is better.",
-)
+@option("--prove", "is_proof_asked", is_flag=True, envvar="RECONCILER_SHOW_PROVE", help="Check that no plan is better.")
 @source_state
 @option("--loads", metavar="DIR", help="With --prove: the loads that the plan was made with.")
 @option("--statistic", type=STATISTICS, default="peak", show_default=True, help=STATISTIC_HELP)

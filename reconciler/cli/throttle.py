@@ -9,12 +9,7 @@ from reconciler.command.values import RATE
 from reconciler.command.verbs import verb
 
 
-@verb(
-    "throttle",
-    outputs=(TEXT, JSON),
-    is_live=True,
-    examples="reconciler throttle plan.json 20MiB/s",
-)
+@verb("throttle", outputs=(TEXT, JSON), is_live=True, examples="reconciler throttle plan.json 20MiB/s")
 @click.argument("plan_path", metavar="PLAN")
 @click.argument("rate", metavar="RATE", type=RATE)
 def command(asked: Asked, plan_path: str, rate: int) -> int:

@@ -97,9 +97,7 @@ class DeleteTopic:
     at: _At = None
     effects: _Effects = ()
     is_declared: Annotated[
-        bool,
-        ALWAYS,
-        "Its own document says state: absent. Another topic is not deleted while a live group reads it.",
+        bool, ALWAYS, "Its own document says state: absent. Another topic is not deleted while a live group reads it."
     ] = False
 
 

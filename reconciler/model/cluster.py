@@ -187,16 +187,13 @@ class Partition:
     partition: Annotated[int, "Its number."]
     leader: Annotated[int | None, "The broker that leads it; null: none."]
     replicas: Annotated[
-        Ids,
-        FILLED,
-        "Ordered: the first is the preferred leader; during a reassignment Kafka's union of old and new.",
+        Ids, FILLED, "Ordered: the first is the preferred leader; during a reassignment Kafka's union of old and new."
     ]
     isr: Annotated[Ids, "The replicas in sync."]
     adding_replicas: Annotated[Ids, "The replicas that a reassignment adds."] = ()
     removing_replicas: Annotated[Ids, "The replicas that a reassignment removes."] = ()
     sizes: Annotated[
-        tuple[int | None, ...],
-        "Bytes of each replica, parallel to replicas; null: not known; left out: none is known.",
+        tuple[int | None, ...], "Bytes of each replica, parallel to replicas; null: not known; left out: none is known."
     ] = ()
     log_dirs: Annotated[
         tuple[str | None, ...], "The log directory of each replica, parallel to replicas; null: not known."
@@ -208,8 +205,7 @@ class Partition:
         "Since 1.1.",
     ] = None
     last_known_elr: Annotated[
-        Ids | None,
-        "Of a partition without a leader, who led it last (KIP-966); left out: not known. Since 1.1.",
+        Ids | None, "Of a partition without a leader, who led it last (KIP-966); left out: not known. Since 1.1."
     ] = None
     untiered_bytes: Annotated[
         int | None,

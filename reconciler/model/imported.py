@@ -160,8 +160,7 @@ class ImportReport:
     left_out: Annotated[tuple[str, ...], "Topics that stand in the files as comments only; exceptions says why."]
     classes: Annotated[tuple[ReportedClass, ...], "The TopicClasses, that of most topics first."]
     balance: Annotated[
-        Mapping[str, str],
-        "By measure (replicas, leaders, topics) the tightest balance kept: off, even, `within 5%`.",
+        Mapping[str, str], "By measure (replicas, leaders, topics) the tightest balance kept: off, even, `within 5%`."
     ]
     exceptions: Annotated[tuple[Deviation, ...], "What could not be written as a rule has it, and why."]
     warnings: Annotated[

@@ -61,8 +61,7 @@ class Source:
     observed_at: Annotated[str | None, REQUIRED, "When the cluster was observed, ISO 8601 in UTC."] = None
     commit: Annotated[str | None, REQUIRED, "The commit of the desired state, where there is one."] = None
     only: Annotated[
-        tuple[str, ...],
-        "Shell patterns of topic names: the plan was confined to these topics. Not there: all topics.",
+        tuple[str, ...], "Shell patterns of topic names: the plan was confined to these topics. Not there: all topics."
     ] = ()
     rolls_back: Annotated[
         str | None,
@@ -341,8 +340,7 @@ class Plan:
         "nothing moves between them.",
     ] = None
     log_dirs: Annotated[
-        Mapping[int, tuple[LogDirUse, ...]],
-        "Broker to its log dirs, where it has several and tells what lies in each.",
+        Mapping[int, tuple[LogDirUse, ...]], "Broker to its log dirs, where it has several and tells what lies in each."
     ] = field(default_factory=dict)
     predicted_log_dirs: Annotated[
         Mapping[TopicPartition, Mapping[int, str]],
@@ -368,9 +366,7 @@ class Plan:
         "The brokers that it empties, whose log dirs are cordoned as long (KIP-1066); not there: none.",
     ] = ()
     budgeted: Annotated[
-        Budgeted | None,
-        Key("budget"),
-        "What the budget comes to, beside the whole plan; not there: no budget.",
+        Budgeted | None, Key("budget"), "What the budget comes to, beside the whole plan; not there: no budget."
     ] = None
     made_text: Annotated[str | None, HIDDEN, "Its file, once it was made."] = field(
         default=None, init=False, compare=False, repr=False
@@ -505,9 +501,7 @@ class Verdict:
         return self.wrong is None
 
     @property
-    def value(
-        self,
-    ) -> Annotated[int | None, "What the plan copies: bytes, or replicas where a size is unknown."]:
+    def value(self) -> Annotated[int | None, "What the plan copies: bytes, or replicas where a size is unknown."]:
         """What the plan copies, in the unit of its objective."""
         return None if self.wrong is not None else self._of_objective().value
 

@@ -21,9 +21,7 @@ class Start:
 
     broker_id: Annotated[int, Key("broker"), "Its id."]
     leads: Annotated[
-        tuple[PartitionObject, ...],
-        REQUIRED,
-        "Partitions without a leader that it can lead, and none before it can.",
+        tuple[PartitionObject, ...], REQUIRED, "Partitions without a leader that it can lead, and none before it can."
     ] = ()
     can_lead: Annotated[
         tuple[PartitionObject, ...],
@@ -31,9 +29,7 @@ class Start:
         "All partitions without a leader of which it has every acknowledged record.",
     ] = ()
     opens: Annotated[
-        tuple[PartitionObject, ...],
-        REQUIRED,
-        "Partitions that reach min.insync.replicas with it and those before it.",
+        tuple[PartitionObject, ...], REQUIRED, "Partitions that reach min.insync.replicas with it and those before it."
     ] = ()
 
 

@@ -40,8 +40,7 @@ class Features:
     ] = False
     has_consumer_groups: Annotated[bool, Key("consumerGroups"), REQUIRED, "Consumer groups of KIP-848."] = False
     lacking: Annotated[
-        tuple[str, ...],
-        "Kafka's requests that these brokers do not take at all, as those of some services.",
+        tuple[str, ...], "Kafka's requests that these brokers do not take at all, as those of some services."
     ] = ()
 
 

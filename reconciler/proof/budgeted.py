@@ -45,11 +45,7 @@ def orders_of(plan: Plan, budget: int, asked: Sequence[str], measures: Mapping[s
 
 
 def traded_bounds(
-    demands: Demands,
-    counted: Holdings,
-    measures: Mapping[str, Measure],
-    levels: Sequence[PriceLevel],
-    budget: int,
+    demands: Demands, counted: Holdings, measures: Mapping[str, Measure], levels: Sequence[PriceLevel], budget: int
 ) -> Iterator[tuple[PriceLevel, int]]:
     """Yield each level with what its prices prove among the plans within the budget."""
     first = next((place for place, level in enumerate(levels) if level.weight), len(levels))

@@ -192,10 +192,7 @@ def _refuse_other_order(levels: Sequence[PriceLevel], order: Sequence[str], requ
 
 
 def _require_tight(
-    levels: Sequence[PriceLevel],
-    measures: Mapping[str, Measure],
-    bounds: Sequence[int],
-    may_exceed: str | None = None,
+    levels: Sequence[PriceLevel], measures: Mapping[str, Measure], bounds: Sequence[int], may_exceed: str | None = None
 ) -> Iterator[PriceLevel]:
     for level, bound in zip(levels, bounds, strict=True):
         value = measures[level.objective].value

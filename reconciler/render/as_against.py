@@ -3,14 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from reconciler.model.against import (
-    ComparedConfig,
-    ComparedGroup,
-    ComparedPartition,
-    ComparedTopic,
-    Comparison,
-    Ground,
-)
+from reconciler.model.against import ComparedConfig, ComparedGroup, ComparedPartition, ComparedTopic, Comparison, Ground
 from reconciler.model.words import counted, few, number
 from reconciler.render.escape import MASK, code_span, config_value, sentence
 from reconciler.render.report import Report, Section, Table

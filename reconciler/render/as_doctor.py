@@ -37,11 +37,7 @@ def doctor(found: Diagnosis, name: str | None) -> Report:
 def _head(found: Diagnosis, name: str | None) -> str:
     shown = name or found.cluster_id
     release = f"Kafka {found.kafka_version}" if found.kafka_version else "Kafka of an unknown release"
-    counts = (
-        counted(found.brokers, "broker"),
-        counted(found.topics, "topic"),
-        counted(found.partitions, "partition"),
-    )
+    counts = (counted(found.brokers, "broker"), counted(found.topics, "topic"), counted(found.partitions, "partition"))
     when = f", as of {found.observed_at}" if found.is_snapshot and found.observed_at else ""
     return f"{shown}: {release}, {', '.join(counts)}{when}."
 

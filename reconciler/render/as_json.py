@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from reconciler.model.change import AlterConfigs, Changes, CreateTopic, Difference, DiffReport, TopicChange
 from reconciler.model.codec import to_json
-from reconciler.model.problem import Problem, ReportedProblem
 from reconciler.render.escape import MASK, config_value
 
 
@@ -30,12 +29,6 @@ def masked_report(found: Changes, fields: Iterable[Difference] = ()) -> DiffRepo
     """Return the same as a value."""
     report = DiffReport.of(found, map(_masked, fields))
     return replace(report, topic_changes=tuple(map(_without_secrets, report.topic_changes)))
-
-
-def problem_object(problem: Problem) -> dict[str, object]:
-    """Return a problem as JSON has it; line and column are null where there is no place."""
-    plain: dict[str, object] = to_json(ReportedProblem.of(problem))
-    return plain
 
 
 def _masked(each: Difference) -> Difference:

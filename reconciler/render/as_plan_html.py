@@ -10,28 +10,13 @@ from reconciler.model.stage import LogDirsStage, ReassignStage
 from reconciler.model.words import counted, duration, percent, size
 from reconciler.render.effects import GRAVE, told, total
 from reconciler.render.escape import visible
-from reconciler.render.facts import (
-    kept_at_every_stage,
-    place,
-    reason,
-    replica_list,
-    undoes,
-    within_budget,
-)
+from reconciler.render.facts import kept_at_every_stage, place, reason, replica_list, undoes, within_budget
 from reconciler.render.html_pages import Tile, digest, rendered, text_of
 from reconciler.render.html_plan import changes, proof, sections, stage_table
-from reconciler.render.html_tables import (
-    bytes_text,
-    count_text,
-    figure_cell,
-)
+from reconciler.render.html_tables import bytes_text, count_text, figure_cell
 from reconciler.render.html_timeline import timeline
 from reconciler.render.labels import labels
-from reconciler.render.plan_figures import (
-    brokers,
-    disks,
-    stages,
-)
+from reconciler.render.plan_figures import brokers, disks, stages
 from reconciler.render.review_order import in_review_order
 from reconciler.render.supposed import remedy_lines, what_if_lines
 

@@ -6,14 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from reconciler.model.cluster import Partition
 from reconciler.model.java_hash import hash_map_order
 from reconciler.model.topic_configs import TOPIC_CONFIGS
-from reconciler.model.topic_report import (
-    DescriptionOfCluster,
-    Growth,
-    KeyOfCluster,
-    ListOfCluster,
-    Reader,
-    TopicFacts,
-)
+from reconciler.model.topic_report import DescriptionOfCluster, Growth, KeyOfCluster, ListOfCluster, Reader, TopicFacts
 from reconciler.model.words import counted, number, percent, size
 from reconciler.render.escape import visible
 from reconciler.render.facts import place

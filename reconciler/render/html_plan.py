@@ -9,14 +9,7 @@ from reconciler.model.plan import BrokerShare, Plan, PriceLevel
 from reconciler.model.stage import ReassignStage
 from reconciler.model.words import counted, duration, number, percent, rate
 from reconciler.render.escape import visible
-from reconciler.render.facts import (
-    estimate,
-    least_movement,
-    over_least,
-    place,
-    stage_title,
-    throttle,
-)
+from reconciler.render.facts import estimate, least_movement, over_least, place, stage_title, throttle
 from reconciler.render.html_charts import BINARY, DECIMAL, Chart, Member, chart
 from reconciler.render.html_pages import Section
 from reconciler.render.html_tables import (
@@ -31,14 +24,7 @@ from reconciler.render.html_tables import (
     pair_cell,
     text_cell,
 )
-from reconciler.render.plan_figures import (
-    BrokerFigures,
-    StageFigures,
-    disks,
-    rack_spread,
-    racks,
-    topics,
-)
+from reconciler.render.plan_figures import BrokerFigures, StageFigures, disks, rack_spread, racks, topics
 from reconciler.render.rows import gravest_first, plan_rows
 
 BROKERS_SHOWN, STAGES_SHOWN, TOPICS_SHOWN, DISKS_SHOWN, CHANGES_SHOWN = 30, 25, 20, 10, 40

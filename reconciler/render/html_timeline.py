@@ -23,12 +23,7 @@ _NICE = (
     *(_HOUR * step for step in (1, 2, 4, 6, 12)),
     *(_DAY * step for step in (1, 2, 5, 10, 20, 50, 100, 1000)),
 )
-KINDS = {
-    "repair": "repairs",
-    "drain": "draining",
-    "factor": "replication factor",
-    "balance": "balance",
-}
+KINDS = {"repair": "repairs", "drain": "draining", "factor": "replication factor", "balance": "balance"}
 _KIND_OF = {
     Reason.DRAINING: "drain",
     Reason.REPLICATION_FACTOR: "factor",

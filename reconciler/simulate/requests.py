@@ -41,10 +41,7 @@ def reassign(
             cancelled(key, partition, controller)
             if target is None
             else reassigned(
-                partition,
-                target,
-                controller,
-                is_replication_factor_change_allowed=is_replication_factor_change_allowed,
+                partition, target, controller, is_replication_factor_change_allowed=is_replication_factor_change_allowed
             )
         )
         if not isinstance(result, Denied) and len(changed) == MAX_RECORDS:

@@ -17,14 +17,7 @@ from reconciler.diff.mirror_offsets import ForeignRecord, SyncHistory, Syncs, ch
 from reconciler.model.against import Checkpoint, Comparison, OffsetSync, RecordsRead, Side
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
-from reconciler.model.problem import (
-    ClusterUnavailable,
-    InvalidInput,
-    MissingRight,
-    Problem,
-    first_line,
-    warning,
-)
+from reconciler.model.problem import ClusterUnavailable, InvalidInput, MissingRight, Problem, first_line, warning
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted, few, in_brackets
 from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names

@@ -6,13 +6,7 @@ from dataclasses import dataclass, replace
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.compare import compare
 from reconciler.diff.imported.classes import with_classes
-from reconciler.diff.imported.evenness import (
-    Counts,
-    are_topics_even,
-    leader_counts,
-    replica_counts,
-    tightest_band,
-)
+from reconciler.diff.imported.evenness import Counts, are_topics_even, leader_counts, replica_counts, tightest_band
 from reconciler.diff.imported.joining import changed_by_a_plan, with_declared_classes
 from reconciler.diff.imported.strongest_rules import adopted, elections_wanted, is_undeclared, judged
 from reconciler.diff.managed import is_ignored

@@ -191,12 +191,7 @@ class Planner:
             observed=observed,
             desired=desired,
             source=Source(
-                desired.digest,
-                observed.observed_at,
-                self.commit,
-                self.only,
-                budget=self.budget,
-                mirrors=self.mirrors,
+                desired.digest, observed.observed_at, self.commit, self.only, budget=self.budget, mirrors=self.mirrors
             ),
             proof=placed.proof,
             balance_before=placed.balance_before,

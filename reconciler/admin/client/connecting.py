@@ -207,7 +207,7 @@ def _refusal(error: Exception, connection: Connection) -> ClusterUnavailable:
     return ClusterUnavailable(
         f"What bootstrap.servers names takes connections but does not answer as a Kafka broker "
         f"({said(error)}). "
-        f"Check that {fitting} and the ssl.* properties fit that listener, and that it is a broker's port.",
+        f"Check that {fitting} and the ssl.* properties fit that listener, and that it is a broker's port."
     )
 
 

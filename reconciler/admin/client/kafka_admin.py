@@ -280,10 +280,7 @@ def _completed(
         sizes = tuple(disks.replica_bytes.get((key, broker)) for broker in partition.replicas)
         is_known = any(path is not None for path in paths)
         return replace(
-            partition,
-            sizes=sizes if is_known else (),
-            log_dirs=paths if is_known else (),
-            end_offset=offsets.get(key),
+            partition, sizes=sizes if is_known else (), log_dirs=paths if is_known else (), end_offset=offsets.get(key)
         )
 
     return replace(topic, configs=configs, partitions=tuple(map(completed, topic.partitions)))

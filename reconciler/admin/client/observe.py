@@ -76,11 +76,7 @@ def _described(wire: Wire) -> tuple[str, Iterable[Broker]]:
         raise _refused(response.error_code, response.error_message, "the cluster cannot be described")
     return str(response.cluster_id), (
         Broker(
-            id=broker.broker_id,
-            rack=broker.rack,
-            host=broker.host,
-            port=broker.port,
-            is_fenced=bool(broker.is_fenced),
+            id=broker.broker_id, rack=broker.rack, host=broker.host, port=broker.port, is_fenced=bool(broker.is_fenced)
         )
         for broker in response.brokers
     )

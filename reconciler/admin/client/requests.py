@@ -48,12 +48,7 @@ PARTITIONS_A_REQUEST = 1_000
 TOPICS_A_REQUEST = 500
 PREFERRED = 0
 KIP_860 = 1
-OPERATIONS = {
-    ConfigOperation.SET: 0,
-    ConfigOperation.DELETE: 1,
-    ConfigOperation.APPEND: 2,
-    ConfigOperation.SUBTRACT: 3,
-}
+OPERATIONS = {ConfigOperation.SET: 0, ConfigOperation.DELETE: 1, ConfigOperation.APPEND: 2, ConfigOperation.SUBTRACT: 3}
 MOST_WAITS = 10
 LONGEST_WAIT_SECONDS = 60.0
 # A broker reads what the controller wrote within a fraction of a second; one that lags behind is not waited for longer.

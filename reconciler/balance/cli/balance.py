@@ -73,15 +73,7 @@ def command(
 
     with reading() as progress:
         left = Headroom(headroom, network) if headroom is not None else None
-        report = make_balance(
-            asked.inputs,
-            job,
-            loads=loads,
-            plans=plan,
-            out=out,
-            headroom=left,
-            progress=progress,
-        )
+        report = make_balance(asked.inputs, job, loads=loads, plans=plan, out=out, headroom=left, progress=progress)
     _show(report, asked)
     warnings = [*report.warnings, *(warning for cluster in report.clusters for warning in cluster.warnings)]
     if warnings:

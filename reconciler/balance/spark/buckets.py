@@ -227,8 +227,7 @@ def of_carried(rows: DataFrame, carried: DataFrame) -> DataFrame:
 def on_carriers(rows: DataFrame, carried: DataFrame, how: str) -> DataFrame:
     """Return the rows of partitions, once for each of its carriers."""
     slim = carried.select(
-        F.xxhash64(*PARTITION).alias("partition_hash"),
-        *("carrier", "weight", "leads", "followers", "is_total"),
+        F.xxhash64(*PARTITION).alias("partition_hash"), *("carrier", "weight", "leads", "followers", "is_total")
     )
     is_same = F.xxhash64(*PARTITION) == F.col("partition_hash")
     return rows.join(F.broadcast(slim), on=is_same, how=how)

@@ -148,9 +148,7 @@ def _with_fills(partitions: DataFrame, fills: DataFrame) -> DataFrame:
 def buckets_of(samples: DataFrame) -> DataFrame:
     """Return one row for each partition and bucket; what does not count is only counted."""
     size_at = F.when(F.col("size_bytes").isNotNull(), -F.col("moment_back"))
-    cleared = samples.withColumns(
-        {name: F.when(is_kept(), F.col(name)) for name in (*RATES, "size_bytes")},
-    )
+    cleared = samples.withColumns({name: F.when(is_kept(), F.col(name)) for name in (*RATES, "size_bytes")})
     return cleared.groupBy(*GROUP, "bucket_back").agg(
         *(F.avg(rate).alias(rate) for rate in RATES),
         F.max_by("size_bytes", size_at).alias("size_bytes"),

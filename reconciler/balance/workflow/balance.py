@@ -112,11 +112,7 @@ def _seen(cluster: ClusterBalance, now: datetime) -> Seen:
 
 
 def _task(
-    job: SparkJob,
-    loads: str | None,
-    out: str | None,
-    observed: Sequence[ObservedCluster],
-    sides: "Sequence[Side]",
+    job: SparkJob, loads: str | None, out: str | None, observed: Sequence[ObservedCluster], sides: "Sequence[Side]"
 ) -> "tuple[BalanceTask, tuple[Problem, ...]]":
     """Return what Spark is to do, and what there is to tell of what was measured."""
     from reconciler.balance.files.assignment_table import (

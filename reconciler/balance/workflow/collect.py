@@ -64,11 +64,7 @@ class Collected:
 
 
 def collect(
-    inputs: Inputs,
-    out: str,
-    schedule: Schedule,
-    tell: Callable[[Collected], None],
-    exporters: Exporters | None = None,
+    inputs: Inputs, out: str, schedule: Schedule, tell: Callable[[Collected], None], exporters: Exporters | None = None
 ) -> None:
     """Write a round of samples at each time of the schedule, and tell of it.
 

@@ -10,8 +10,7 @@ from reconciler.command.verbs import Verb, VerbGroup
 
 VERBS: Mapping[str, Verb] = {
     "list": Verb(
-        "reconciler.cli.topics.list",
-        "Every topic: partitions, size, who declares, owns and reads it, how it grows.",
+        "reconciler.cli.topics.list", "Every topic: partitions, size, who declares, owns and reads it, how it grows."
     ),
     "describe": Verb(
         "reconciler.cli.topics.describe",

@@ -56,10 +56,7 @@ def _give_free(owners: list[int], subscribers: Sequence[int], sizes: list[int]) 
 
 
 def _even(
-    names: Sequence[str],
-    owners: Mapping[str, list[int]],
-    subscribers: Mapping[str, Sequence[int]],
-    sizes: list[int],
+    names: Sequence[str], owners: Mapping[str, list[int]], subscribers: Mapping[str, Sequence[int]], sizes: list[int]
 ) -> None:
     """Go round the topics until a whole turn has moved nothing."""
     shared = [name for name in names if len(subscribers[name]) > 1]

@@ -52,7 +52,6 @@ def show_groups(
     with reading():
         seen = groups_seen(asked.inputs, group_ids, plan_path=plan, topic=topic)
     asked.write(
-        text=shown(seen.groups).text,
-        json=lambda: document(json(seen.groups, (*seen.warnings, *seen.of_client))),
+        text=shown(seen.groups).text, json=lambda: document(json(seen.groups, (*seen.warnings, *seen.of_client)))
     )
     asked.tell(as_text.problems(seen.warnings))

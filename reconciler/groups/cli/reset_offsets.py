@@ -92,14 +92,7 @@ class _Scope(click.ParamType["TopicScope"]):
 )
 @group_arguments
 @option("--all-groups", is_flag=True, help="Every group that has committed offsets.")
-@option(
-    "--topic",
-    "topic",
-    type=_Scope(),
-    metavar="TOPIC[:P,...]",
-    multiple=True,
-    help="Only this; repeatable.",
-)
+@option("--topic", "topic", type=_Scope(), metavar="TOPIC[:P,...]", multiple=True, help="Only this; repeatable.")
 @option("--all-topics", is_flag=True, help="All that the group has committed.")
 @option("--to-earliest", is_flag=True, help="To the first record that is still there.")
 @option("--to-latest", is_flag=True, help="Behind the last record.")

@@ -29,10 +29,7 @@ def _compared(compared: Comparison) -> Iterator[Section]:
 
 
 def scenario(
-    title: str,
-    changes: Sequence[Sequence[str]],
-    outcomes: Mapping[str, Sequence[Outcome]],
-    doubts: Sequence[str],
+    title: str, changes: Sequence[Sequence[str]], outcomes: Mapping[str, Sequence[Outcome]], doubts: Sequence[str]
 ) -> Report:
     """Return a scenario step by step; with one assignor, also who owns what. `changes`: each step's, in words."""
     told = [f": {', '.join(change)}" if change else "" for change in changes]
