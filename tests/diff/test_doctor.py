@@ -8,6 +8,7 @@ from helpers.clusters.small_cluster import small_cluster
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.diff.doctor.diagnose import diagnose
 from reconciler.model.cluster import (
+    ALTER_LOG_DIRS_RATE,
     FOLLOWER_THROTTLED_RATE,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_REPLICAS,
@@ -302,18 +303,27 @@ def test_throttles_of_a_run_are_told_apart_from_an_operators() -> None:
     (other,) = (one for one in found.findings if one.code == "KR672")
     assert f"broker 2 {FOLLOWER_THROTTLED_RATE}=7" in other.message
     assert "..." not in other.message
-    assert {one.next for one in found.findings if one.code == "KR670"} == {"reconciler doctor --fix throttles"}
+    (left,) = (one for one in found.findings if one.code == "KR670")
+    assert left.next == "reconciler doctor --fix throttles"
+    assert left.message.endswith("; a listed replica that falls out of the ISR is held back too")
 
 
-def test_a_cordon_that_a_run_left_is_told_with_it_and_an_operators_is_not() -> None:
-    cordoned = {id_: {"cordoned.log.dirs": "*"} for id_ in (1, 2)}
-    vitals = seen(small_cluster("a-0: 1,2,3", rates=cordoned))
-    run = KnownRun("51d0c2aa", is_open=True, throttles={(1, "cordoned.log.dirs"): None})
-    found = diagnose(vitals, (run,))
+HARM = {
+    "cordoned.log.dirs": ("*", "a cordoned broker gets no new replica"),
+    ALTER_LOG_DIRS_RATE: ("7", "what is copied between log dirs is held back"),
+}
+
+
+@pytest.mark.parametrize("key", HARM)
+def test_what_a_run_left_on_log_dirs_is_told_with_its_harm_and_an_operators_is_not(key: str) -> None:
+    value, harm = HARM[key]
+    vitals = seen(small_cluster("a-0: 1,2,3", rates={id_: {key: value} for id_ in (1, 2)}))
+    found = diagnose(vitals, (KnownRun("51d0c2aa", is_open=True, throttles={(1, key): None}),))
     assert [(one.owner, one.whose) for one in found.throttles] == [(1, Whose.LEFTOVER)]
     (left,) = (one for one in found.findings if one.code == "KR670")
-    assert left.message.endswith("broker 1 cordoned.log.dirs=*; a cordoned broker gets no new replica")
-    assert {one.brokers for one in found.findings if one.code == "KR655"} == {(1,), (2,)}
+    assert left.message.endswith(f"broker 1 {key}={value}; {harm}")
+    cordoned = {one.brokers for one in found.findings if one.code == "KR655"}
+    assert cordoned == ({(1,), (2,)} if value == "*" else set())
 
 
 def test_a_rate_that_a_broker_out_of_reach_may_keep_is_told_with_its_run() -> None:
