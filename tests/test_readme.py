@@ -61,23 +61,6 @@ def matches(said: list[str], printed: str) -> bool:
 # The tour.
 
 
-@pytest.mark.long
-def test_the_tour_prints_what_the_readme_says_in_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert len(steps()) >= 8
-    for command, said in steps():
-        if command == ACTIVATE:
-            continue
-        folder = re.fullmatch(r"mkdir (\w+) && cd \1", command)
-        if folder is not None:
-            Path(folder[1]).mkdir()
-            monkeypatch.chdir(folder[1])
-            continue
-        code, printed = called(command.split())
-        assert code == 0, printed
-        assert matches(said, printed), f"$ {command}\n{printed}"
-
-
 def called(words: list[str]) -> tuple[int, str]:
     """Return the exit code and all that is printed, as a terminal shows both streams."""
     assert words[0] == "reconciler"
@@ -144,6 +127,12 @@ def test_what_the_first_screen_shows_is_of_the_tour(tmp_path: Path, monkeypatch:
 # Every other command, of the README and of the guides.
 
 ELSEWHERE = {
+    (
+        "plan",
+        "--what-if",
+        "drain=5",
+        "--cluster",
+    ): "tries many plans; tests/scenarios/lost_rack, tests/cli/test_what_if.py",
     ("snapshot", "--bootstrap-server"): "asks kafka-1; tests/journeys runs it on brokers",
     ("doctor", "--bootstrap-server"): "asks kafka-1; tests/live runs it on brokers",
     ("cancel", "plan.json", "--client"): "asks a broker; tests/live/test_broken_files.py runs it",

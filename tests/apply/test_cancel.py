@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.deaths import killed, passing
 from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
 from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, election, move, plan_of
 
@@ -42,18 +43,8 @@ def plan_for(before: Cluster) -> Plan:
 
 def killed_in_flight(before: Cluster, plan: Plan, stage_polls: int = 3) -> tuple[SimulatedAdmin, MemoryJournal]:
     """Return a cluster on which a run was killed while its last stage was being copied."""
-    admin, journal = admin_of(before), MemoryJournal()
-
-    def kill(name: str) -> None:
-        if name == "poll" and in_flight(admin.cluster):
-            kill.left -= 1  # type: ignore[attr-defined]
-            if kill.left == 0:  # type: ignore[attr-defined]
-                raise Killed
-
-    kill.left = stage_polls  # type: ignore[attr-defined]
-    with planted(kill), pytest.raises(Killed):
-        run_plan(plan, admin, journal)
-    return admin, MemoryJournal(journal.appended)
+    admin, is_due = admin_of(before), passing("poll", stage_polls)
+    return admin, killed(admin, plan, lambda name: in_flight(admin.cluster) and is_due(name))
 
 
 def test_what_is_in_flight_goes_back_in_order_and_what_has_ended_stays_until_the_run_goes_on() -> None:

@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 from apply.small_world import At
 from helpers.clusters.small_cluster import small_cluster, with_cordons
+from helpers.plans.deaths import killed, passing
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
-from reconciler.apply.crash import Killed, planted
+from reconciler.apply.crash import planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
@@ -73,20 +74,6 @@ def watched(cluster: Cluster) -> tuple[SimulatedAdmin, Watch]:
     watch = Watch(admin)
     admin.fault = watch
     return admin, watch
-
-
-def killed(plan: Plan, admin: SimulatedAdmin, point: str, count: int = 1) -> MemoryJournal:
-    """Run until the process is killed when it passes that point so often; return the journal as it is read again."""
-    journal, hits = MemoryJournal(), [count]
-
-    def kill(name: str) -> None:
-        hits[0] -= name == point
-        if not hits[0]:
-            raise Killed(name)
-
-    with planted(kill), pytest.raises(Killed):
-        run_plan(plan, admin, journal)
-    return MemoryJournal(journal.appended)
 
 
 def as_it_was(admin: SimulatedAdmin, before: str) -> bool:
@@ -175,7 +162,7 @@ def test_after_a_kill_the_next_apply_brings_it_back(point: str, before: str, rat
     if before == "an operator's own *" and rate is None:
         run_plan(plan, admin, MemoryJournal())  # such a run sets nothing at all
     else:
-        journal = killed(plan, admin, point)
+        journal = killed(admin, plan, passing(point))
         run_plan(plan, admin, journal)
     assert as_it_was(admin, before)
 
@@ -187,7 +174,7 @@ def test_after_a_kill_a_cancel_or_doctor_brings_it_back(before: str, rate: int |
     for end in (cancel_run, restore_throttles):
         admin = SimulatedAdmin(world(before))
         plan = draining(admin.cluster, rate)
-        journal = killed(plan, admin, "stage.done")
+        journal = killed(admin, plan, passing("stage.done"))
         assert admin.cluster.brokers[1].is_cordoned
         end(plan, admin, journal)
         assert as_it_was(admin, before)
@@ -198,7 +185,7 @@ def test_a_run_that_died_elsewhere_is_cleaned_up_after_by_its_plan_alone(rate: i
     for end in (run_plan, cancel_run, restore_throttles):
         admin = SimulatedAdmin(world("one log dir"))
         plan = draining(admin.cluster, rate)
-        killed(plan, admin, "stage.done")
+        killed(admin, plan, passing("stage.done"))
         end(plan, admin, MemoryJournal())
         assert as_it_was(admin, "one log dir")
 
@@ -301,6 +288,6 @@ def test_the_plan_and_the_status_tell_of_it() -> None:
     admin = SimulatedAdmin(world())
     assert facts.throttle(draining(admin.cluster)).endswith(" per broker, broker 1 cordoned meanwhile")
     plan = draining(admin.cluster, None)
-    killed(plan, admin, "stage.done")
+    killed(admin, plan, passing("stage.done"))
     assert "cordoned: broker 1\n" in as_status.status(Watcher(plan, admin).look())
     assert "cordon on broker 1: cordoned.log.dirs=*" in as_status.status(Watcher(plan, admin).look(), has_all=True)

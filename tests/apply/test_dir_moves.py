@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 from apply.small_world import At
 from helpers.clusters.small_cluster import small_cluster
-from helpers.plans.deaths import Bomb, Journals, kept, lost
+from helpers.depth import parts
+from helpers.plans.deaths import Bomb, Journals, kept, killed, lost, passing
 from helpers.plans.end_state import throttles
 from helpers.plans.small_runs import MB, RATE, plan_of
 from helpers.plans.small_runs import move as reassigned
 
-from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run, moves_in_flight
@@ -92,20 +92,6 @@ def used(seen: Cluster) -> dict[tuple[int, str], int]:
     }
 
 
-def killed(admin: SimulatedAdmin, point: str, count: int = 1, of: Plan | None = None) -> MemoryJournal:
-    """Run until the process is killed when it passes that point so often; return the journal as it is read again."""
-    journal, hits = MemoryJournal(), [count]
-
-    def kill(name: str) -> None:
-        hits[0] -= name == point
-        if not hits[0]:
-            raise Killed(name)
-
-    with planted(kill), pytest.raises(Killed):
-        run_plan(of or plan(), admin, journal)
-    return MemoryJournal(journal.appended)
-
-
 @pytest.mark.parametrize("rate", [RATE, None])
 def test_every_replica_ends_in_the_log_dir_that_the_plan_names(rate: int | None) -> None:
     admin = SimulatedAdmin(cluster())
@@ -151,23 +137,6 @@ def test_progress_counts_what_is_copied() -> None:
     assert any(one.eta_seconds is not None and 0 < one.copied_bytes < 8 * SIZE for one in told)
 
 
-def test_a_partition_that_is_written_to_meanwhile_arrives_whole() -> None:
-    admin = SimulatedAdmin(cluster())
-    written = [At("disks", n, lambda: admin.produce(TopicPartition("orders", 0), size=MB)) for n in (3, 5, 7)]
-
-    def hook(name: str, moment: Moment) -> Answer | None:
-        for one in written:
-            one(name, moment)
-        return None
-
-    admin.fault = hook
-    run_plan(plan(), admin, MemoryJournal())
-    assert is_done(admin.cluster)
-    found = admin.cluster.partition(TopicPartition("orders", 0))
-    assert found is not None
-    assert set(found.sizes) == {SIZE + 3 * MB}
-
-
 def boundaries() -> list[str]:
     bomb = Bomb()
     with planted(bomb):
@@ -176,6 +145,12 @@ def boundaries() -> list[str]:
 
 
 JOURNALS = pytest.mark.parametrize("next_journal", [kept, lost])
+EVERY = parts("every", 5, deep=1)
+
+
+def places(every: int) -> list[tuple[int, str]]:
+    """Return each boundary's number and name, or every n-th in the order of their names."""
+    return sorted(enumerate(boundaries(), start=1), key=lambda place: (place[1], place[0]))[::every]
 
 
 def test_a_run_passes_known_boundaries_only() -> None:
@@ -186,8 +161,9 @@ def test_a_run_passes_known_boundaries_only() -> None:
 
 @pytest.mark.long
 @JOURNALS
-def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal: Journals) -> None:
-    for at, name in enumerate(boundaries(), start=1):
+@EVERY
+def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal: Journals, every: int) -> None:
+    for at, name in places(every):
         admin, journal = SimulatedAdmin(cluster()), MemoryJournal()
         with planted(Bomb(at)), pytest.raises(Killed):
             run_plan(plan(), admin, journal)
@@ -197,8 +173,9 @@ def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal
 
 @pytest.mark.long
 @JOURNALS
-def test_killed_at_each_boundary_and_cancelled_nothing_is_copied_any_more(next_journal: Journals) -> None:
-    for at, name in enumerate(boundaries(), start=1):
+@EVERY
+def test_killed_at_each_boundary_and_cancelled_nothing_is_copied_any_more(next_journal: Journals, every: int) -> None:
+    for at, name in places(every):
         admin, journal = SimulatedAdmin(cluster()), MemoryJournal()
         with planted(Bomb(at)), pytest.raises(Killed):
             run_plan(plan(), admin, journal)
@@ -215,7 +192,7 @@ def test_killed_at_each_boundary_and_cancelled_nothing_is_copied_any_more(next_j
 def test_killed_while_it_copies_and_cancelled_by_the_record_alone_it_is_as_before() -> None:
     locks = MemoryLocks()
     admin = SimulatedAdmin(cluster(), locks=locks)
-    killed(admin, "dirs.sent", 2)
+    killed(admin, plan(), passing("dirs.sent", 2))
     locks.expire()
     record = read_record(admin)
     assert record is not None
@@ -230,8 +207,9 @@ def test_killed_while_it_copies_and_cancelled_by_the_record_alone_it_is_as_befor
 
 @pytest.mark.long
 @JOURNALS
-def test_stopped_in_each_turn_it_takes_its_copies_back_and_goes_on_later(next_journal: Journals) -> None:
-    for turn in range(1, 30):
+@EVERY
+def test_stopped_in_each_turn_it_takes_its_copies_back_and_goes_on_later(next_journal: Journals, every: int) -> None:
+    for turn in range(1, 30, every):
         admin, journal = SimulatedAdmin(cluster()), MemoryJournal()
         asked = iter(range(1, 1000))
         with pytest.raises(StoppedEarly) as stopped:
@@ -274,7 +252,7 @@ def test_a_broker_that_cannot_be_reached_to_be_throttled_is_left_and_the_others_
 
 def test_a_copy_that_ends_as_it_is_taken_back_is_not_begun_the_other_way() -> None:
     admin = SimulatedAdmin(cluster())
-    killed(admin, "dirs.sent", 2)
+    killed(admin, plan(), passing("dirs.sent", 2))
 
     def arrive() -> None:
         admin.fault = None
@@ -292,7 +270,7 @@ def test_a_copy_that_ends_as_it_is_taken_back_is_not_begun_the_other_way() -> No
 
 def test_doctor_puts_the_rate_back_once_the_copies_have_ended() -> None:
     admin = SimulatedAdmin(cluster())
-    journal = killed(admin, "dirs.sent", 2)
+    journal = killed(admin, plan(), passing("dirs.sent", 2))
     assert restore_throttles(plan(), admin, journal).state is RunState.STOPPED
     assert admin.cluster.brokers[1].configs[KEY] == str(RATE)
     admin.clock.sleep(600)
@@ -303,7 +281,7 @@ def test_doctor_puts_the_rate_back_once_the_copies_have_ended() -> None:
 def test_another_plan_waits_for_what_a_dead_run_copies() -> None:
     locks = MemoryLocks()
     admin = SimulatedAdmin(cluster(), locks=locks)
-    killed(admin, "dirs.sent", 2)
+    killed(admin, plan(), passing("dirs.sent", 2))
     locks.expire()
     other = replace(
         plan_of([ReassignStage(1, (reassigned("orders-5", "1,2,3", "1,2,4"),), RATE)], cluster()), id="0000cafe"
@@ -334,7 +312,7 @@ def test_another_rate_is_taken_up_by_what_is_under_way() -> None:
 
 def test_status_shows_what_is_copied_inside_brokers() -> None:
     admin = SimulatedAdmin(cluster())
-    killed(admin, "dirs.recorded", 2)
+    killed(admin, plan(), passing("dirs.recorded", 2))
     first = Watcher(plan(), admin).look()
     admin.clock.sleep(1)
     status = Watcher(plan(), admin, previous=first).look()
@@ -442,40 +420,6 @@ def test_a_log_dir_that_fails_on_the_way_ends_the_run_with_what_to_do() -> None:
     assert all(place(admin.cluster, one.topic_partition.partition, 2) == one.to_dir for one in done)
 
 
-def test_a_copy_that_a_broker_dropped_as_its_log_dir_failed_is_begun_again_once_that_works() -> None:
-    admin = SimulatedAdmin(cluster())
-    fails = At("disks", 7, lambda: admin.fail_log_dir(1, "/d2"))
-    works = At("disks", 10, lambda: admin.repair_log_dir(1, LogDir("/d2", 10**12, 10**12)))
-    dropped: list[int] = []
-
-    def hook(name: str, moment: Moment) -> Answer | None:
-        dropped.append(len(admin.cluster.brokers[1].future_replicas))
-        fails(name, moment)
-        return works(name, moment)
-
-    admin.fault = hook
-    assert run_plan(plan(), admin, MemoryJournal()).state is RunState.DONE
-    assert (fails.count, works.count) <= (0, 0)
-    assert 1 in dropped
-    assert is_done(admin.cluster)
-
-
-def test_a_cancel_that_dies_is_gone_on_with() -> None:
-    for point in ("lock.taken", "withdraw.before", "withdraw.sent", "unthrottle.broker", "end.before"):
-        admin = SimulatedAdmin(cluster())
-        killed(admin, "dirs.sent", 2)
-
-        def kill(name: str, at: str = point) -> None:
-            if name == at:
-                raise Killed(name)
-
-        with planted(kill), pytest.raises(Killed):
-            cancel_run(plan(), admin, MemoryJournal())
-        cancel_run(plan(), admin, MemoryJournal())
-        assert is_as_before(admin.cluster), point
-        assert at_rest(admin.cluster), point
-
-
 def test_a_broker_that_dies_is_given_up_and_the_others_end() -> None:
     admin = SimulatedAdmin(cluster())
     admin.fault = At("choose_log_dirs", 3, lambda: admin.kill_broker(1))
@@ -492,7 +436,7 @@ def test_a_broker_that_dies_is_given_up_and_the_others_end() -> None:
 
 def test_a_cancel_says_of_which_brokers_it_cannot_see_whether_they_copy() -> None:
     admin = SimulatedAdmin(cluster())
-    killed(admin, "dirs.sent", 2)
+    killed(admin, plan(), passing("dirs.sent", 2))
     admin.kill_broker(1)
     result = cancel_run(plan(), admin, MemoryJournal())
     told = [one for one in result.messages if "cannot be seen of orders-0 on broker 1" in one]
@@ -502,20 +446,6 @@ def test_a_cancel_says_of_which_brokers_it_cannot_see_whether_they_copy() -> Non
     cancel_run(plan(), admin, MemoryJournal())
     assert is_as_before(admin.cluster)
     assert at_rest(admin.cluster)
-
-
-def test_a_broker_that_is_back_soon_goes_on_by_itself() -> None:
-    admin = SimulatedAdmin(cluster())
-    dies = At("choose_log_dirs", 2, lambda: admin.kill_broker(1))
-    returns = At("brokers", 16, lambda: admin.return_broker(1))
-
-    def hook(name: str, moment: Moment) -> Answer | None:
-        dies(name, moment)
-        return returns(name, moment)
-
-    admin.fault = hook
-    assert run_plan(plan(), admin, MemoryJournal()).state is RunState.DONE
-    assert is_done(admin.cluster)
 
 
 def test_a_copy_that_somebody_takes_back_is_left_alone_and_the_rest_ends() -> None:
@@ -545,7 +475,7 @@ def test_a_refusal_leaves_that_replica_alone() -> None:
 
 def test_a_source_that_kafka_cordons_takes_nothing_back_and_that_is_told() -> None:
     admin = SimulatedAdmin(cluster(kafka_version="4.3"))
-    killed(admin, "dirs.sent", 1)
+    killed(admin, plan(), passing("dirs.sent", 1))
     admin.alter_broker_configs(1, [ConfigChange("cordoned.log.dirs", ConfigOperation.SET, "/d1")])
     with pytest.raises(RunFailed, match="log dir /d1 is cordoned, and Kafka takes nothing back into it") as failed:
         cancel_run(plan(), admin, MemoryJournal())
@@ -578,21 +508,6 @@ def test_a_throttle_below_what_is_written_is_told_of() -> None:
     run_plan(plan(MB), admin, MemoryJournal(), notify=told.append)
     assert "came no closer to the end in 300 s although data arrives: the throttle of 1000000 bytes a second" in told[0]
     assert is_done(admin.cluster)
-
-
-def test_a_lost_answer_is_looked_after() -> None:
-    for moment in Moment:
-        admin = SimulatedAdmin(cluster())
-        lost_answers = [1]
-
-        def lose(name: str, at: Moment, wanted: Moment = moment, left: list[int] = lost_answers) -> Answer | None:
-            if name == "choose_log_dirs" and at is wanted and left and left.pop():
-                return Answer("REQUEST_TIMED_OUT")
-            return None
-
-        admin.fault = lose
-        run_plan(plan(), admin, MemoryJournal())
-        assert is_done(admin.cluster)
 
 
 # New replicas of moves between brokers
@@ -698,7 +613,7 @@ def test_throttles_of_a_rollback_that_was_lost_are_found_by_the_plan_that_it_und
     admin = SimulatedAdmin(cluster())
     run_plan(plan(), admin, MemoryJournal())
     back = way_back(plan(), admin).plan
-    killed(admin, "throttle.broker", of=back)
+    killed(admin, back, passing("throttle.broker"))
     traces = every_throttle_back(plan(), policy_of(plan()))
     restore_throttles(traces, admin, MemoryJournal())
     assert admin.cluster.brokers[1].configs.get(KEY) is None

@@ -9,6 +9,7 @@ from io import FileIO
 from pathlib import Path
 
 import pytest
+from helpers.depth import parts
 from helpers.figures import Tell
 from helpers.plans.end_state import in_flight, shortcomings, throttles
 from helpers.plans.small_runs import admin_of, cluster, whole_plan
@@ -142,20 +143,15 @@ def stopped_and_gone_on(folder: Path, at: int, code: int, *, is_for_good: bool) 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("is_for_good", [False, True])
-def test_a_full_or_broken_disk_stops_the_run_before_its_next_step(tmp_path: Path, *, is_for_good: bool) -> None:
-    for at in range(1 + is_for_good, calls_of_a_run(tmp_path) + 1, 23):
-        stopped_and_gone_on(tmp_path, at, CODES[at % 2], is_for_good=is_for_good)
-
-
-@pytest.mark.long
-def test_each_write_and_fsync_may_fail(tmp_path: Path, figures: Tell) -> None:
+@parts("every", 11, deep=1)
+def test_each_write_and_fsync_may_fail(tmp_path: Path, figures: Tell, every: int) -> None:
     calls = calls_of_a_run(tmp_path)
-    for at in range(1, calls + 1):
+    for at in range(1, calls + 1, every):
         for code in CODES:
             stopped_and_gone_on(tmp_path, at, code, is_for_good=bool(at % 3))
     figures(
-        "journal on a full or broken disk", f"{2 * calls} runs, each write and fsync failed: 0 went on, 0 ended wrong"
+        "journal on a full or broken disk",
+        f"{2 * calls // every} runs, each write and fsync failed: 0 went on, 0 ended wrong",
     )
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 from apply.small_world import At
+from helpers.plans.deaths import killed, passing
 from helpers.plans.end_state import in_flight, throttles
 from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
 
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.model.cluster import Cluster
@@ -26,24 +26,11 @@ def two_stages(before: Cluster) -> Plan:
     return plan_of([first, ReassignStage(2, (move("payments-0", "2,4", "2,6"),), RATE)], before)
 
 
-def killed_at(point: str, admin: SimulatedAdmin, before: Cluster) -> MemoryJournal:
-    """Run until the process is killed there, and return the journal as it is read again."""
-    journal = MemoryJournal()
-
-    def kill(name: str) -> None:
-        if name == point:
-            raise Killed(name)
-
-    with planted(kill), pytest.raises(Killed):
-        run_plan(two_stages(before), admin, journal)
-    return MemoryJournal(journal.appended)
-
-
 @pytest.mark.parametrize("point", ["throttle.broker", "moves.done"])
 def test_a_refused_run_puts_the_throttles_of_a_killed_one_back(point: str) -> None:
     before = cluster()
     admin = admin_of(before)
-    journal = killed_at(point, admin, before)
+    journal = killed(admin, two_stages(before), passing(point))
     assert throttles(admin.cluster) != throttles(before)
     admin.reassign({TopicPartition("payments", 0): (4, 2)})
     with pytest.raises(StalePlan) as error:
@@ -55,7 +42,7 @@ def test_a_refused_run_puts_the_throttles_of_a_killed_one_back(point: str) -> No
 def test_outside_its_windows_too() -> None:
     before = cluster()  # a Saturday
     admin = admin_of(before)
-    journal = killed_at("moves.done", admin, before)
+    journal = killed(admin, two_stages(before), passing("moves.done"))
     with pytest.raises(Refused, match="outside the windows"):
         run_plan(two_stages(before), admin, journal, windows=(Window(("sun",), "01:00", "02:00"),))
     assert throttles(admin.cluster) == throttles(before)
@@ -64,7 +51,7 @@ def test_outside_its_windows_too() -> None:
 def test_a_refused_run_leaves_the_throttles_of_moves_in_flight_and_says_so() -> None:
     before = cluster()
     admin = admin_of(before)
-    journal = killed_at("reassign.recorded", admin, before)
+    journal = killed(admin, two_stages(before), passing("reassign.recorded"))
     on = throttles(admin.cluster)
     admin.reassign({TopicPartition("payments", 0): (4, 2)})
     with pytest.raises(StalePlan) as error:
@@ -152,20 +139,14 @@ def test_a_resumed_run_that_fails_in_an_earlier_stage_takes_the_later_ones_moves
     before = cluster()
     first = ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)
     plan = plan_of([first, ReassignStage(2, (move("payments-0", "2,4", "2,6"),), RATE)], before, timeout_seconds=60)
-    admin, journal = admin_of(before), MemoryJournal()
-
-    def kill(name: str) -> None:
-        if name == "poll" and in_flight(admin.cluster) == ["payments-0"]:
-            raise Killed(name)
-
-    with planted(kill), pytest.raises(Killed):
-        run_plan(plan, admin, journal)
+    admin = admin_of(before)
+    journal = killed(admin, plan, lambda name: name == "poll" and in_flight(admin.cluster) == ["payments-0"])
     partition = admin.cluster.topics["orders"].partitions[0]
     path = partition.log_dirs[partition.replicas.index(4)]
     assert path is not None
     admin.fail_log_dir(4, path)
     assert in_flight(admin.cluster) == ["payments-0"]
     with pytest.raises(RunFailed):
-        run_plan(plan, admin, MemoryJournal(journal.appended))
+        run_plan(plan, admin, journal)
     assert in_flight(admin.cluster) == []
     assert throttles(admin.cluster) == throttles(before)

@@ -10,6 +10,7 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import parts
 from helpers.figures import Tell
+from helpers.plans.deaths import killed, passing
 from helpers.plans.end_state import shortcomings, throttles
 from helpers.plans.small_runs import cluster, move, plan_of, whole_plan
 from helpers.waiting import HANG
@@ -17,7 +18,7 @@ from helpers.waiting import HANG
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run
-from reconciler.apply.crash import Killed, planted
+from reconciler.apply.crash import planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
@@ -136,7 +137,7 @@ def lost_at(at: int, locks: MemoryLocks, admin: SimulatedAdmin, verb: Callable[[
 
 
 @pytest.mark.long
-@parts("places", range(1, PASSED + 1, 3), deep=range(1, PASSED + 1))
+@parts("places", range(1, PASSED + 1, 7), deep=range(1, PASSED + 1))
 def test_a_run_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_right(places: range) -> None:
     before = cluster()
     plan = whole_plan(before)
@@ -151,24 +152,11 @@ def test_a_run_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_rig
         assert shortcomings(plan, before, admin.cluster) == []
 
 
-def killed_under_way(admin: SimulatedAdmin, plan: Plan) -> MemoryJournal:
-    """Run until moves are in flight, then die; return the journal as it is read again."""
-    journal = MemoryJournal()
-
-    def die(name: str) -> None:
-        if name == "reassign.recorded":
-            raise Killed(name)
-
-    with planted(die), pytest.raises(Killed):
-        run_plan(plan, admin, journal)
-    return MemoryJournal(journal.appended)
-
-
 def boundaries_of_a_cancel() -> int:
     """Return how many boundaries a cancel passes."""
     before = cluster()
     admin = SimulatedAdmin(before)
-    journal = killed_under_way(admin, whole_plan(before))
+    journal = killed(admin, whole_plan(before), passing("reassign.recorded"))
     passed: list[str] = []
     with planted(passed.append):
         cancel_run(whole_plan(before), admin, journal)
@@ -178,14 +166,14 @@ def boundaries_of_a_cancel() -> int:
 CANCEL_PASSED = boundaries_of_a_cancel()
 
 
-@parts("places", range(1, CANCEL_PASSED + 1, 3), deep=range(1, CANCEL_PASSED + 1))
+@parts("places", range(1, CANCEL_PASSED + 1, 7), deep=range(1, CANCEL_PASSED + 1))
 def test_a_cancel_that_loses_the_lock_writes_nothing_more_and_the_next_one_ends_right(places: range) -> None:
     before = cluster()
     plan = whole_plan(before)
     for at in places:
         locks = MemoryLocks()
         admin = SimulatedAdmin(before, locks=locks)
-        journal = killed_under_way(admin, plan)
+        journal = killed(admin, plan, passing("reassign.recorded"))
         lost = lost_at(at, locks, admin, partial(cancel_run, plan, admin, journal))
         if throttles(admin.cluster) != throttles(before):
             assert lost is not None

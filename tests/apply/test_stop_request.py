@@ -97,7 +97,7 @@ def two_processes(locks: Locks) -> tuple[SimulatedAdmin, SimulatedAdmin]:
 
 
 @pytest.mark.long
-@parts("places", range(1, len(PASSED) + 1, 3), deep=range(1, len(PASSED) + 1))
+@parts("places", range(1, len(PASSED) + 1, 8), deep=range(1, len(PASSED) + 1))
 def test_wherever_a_run_is_a_cancel_stops_it_and_both_end_right(places: range) -> None:
     for at in places:
         stopped_at(at)

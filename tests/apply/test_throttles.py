@@ -6,13 +6,14 @@ from datetime import UTC, datetime
 import pytest
 from apply.small_world import At
 from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.deaths import killed
 from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.admin.port import Reassignment
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.apply.crash import Killed, planted
+from reconciler.apply.crash import planted
 from reconciler.apply.journal import MemoryJournal, recorded, seen_detail
 from reconciler.apply.leftovers import leftovers
 from reconciler.apply.run import run_plan
@@ -35,7 +36,6 @@ from reconciler.model.cluster import (
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
 )
-from reconciler.model.plan import Plan
 from reconciler.model.run import Outcome, RunEvent, RunFailed, RunState
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
@@ -164,7 +164,7 @@ RATES = st.one_of(st.none(), st.sampled_from(["1000000", "90000000", str(RATE)])
 
 
 @pytest.mark.long
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(leaders=LISTS, followers=LISTS, rates=st.lists(RATES, min_size=8, max_size=8))
 def test_whatever_an_operator_had_set_is_there_again_after_a_run(
     leaders: str | None, followers: str | None, rates: list[str | None]
@@ -213,19 +213,6 @@ def test_what_is_seen_of_throttles_is_what_was_there_before_ours() -> None:
     }
 
 
-def killed_while_copying(admin: SimulatedAdmin, plan: Plan) -> MemoryJournal:
-    """Run until the process is killed with moves in flight, and return the journal as it is read again."""
-    journal = MemoryJournal()
-
-    def kill(name: str) -> None:
-        if name == "poll" and admin.reassignments():
-            raise Killed
-
-    with planted(kill), pytest.raises(Killed):
-        run_plan(plan, admin, journal)
-    return MemoryJournal(journal.appended)
-
-
 class HiddenOnce(SimulatedAdmin):
     """Broker 4 lives, and does not answer the first time; a minute later it does, as where a machine was asleep."""
 
@@ -255,7 +242,7 @@ def test_what_an_operator_set_after_the_plan_was_made_is_in_the_journal() -> Non
     admin.alter_broker_configs(4, [_wanted(FOLLOWER_THROTTLED_RATE, "88000000")])
     admin.alter_topic_configs({"orders": [_wanted(FOLLOWERS, "0:4,2:1")]})
     before = admin.cluster
-    run_plan(plan, admin, killed_while_copying(admin, plan))
+    run_plan(plan, admin, killed(admin, plan, lambda name: name == "poll" and admin.reassignments()))
     assert admin.cluster.topics["orders"].configs == before.topics["orders"].configs
     assert admin.cluster.brokers[4].configs == before.brokers[4].configs
 
@@ -267,7 +254,7 @@ def test_what_a_killed_run_left_comes_off_before_the_next_stage_begins() -> None
         ReassignStage(2, (move("payments-0", "2,4", "2,6"),), RATE),
     ]
     plan, admin = plan_of(stages, before), SimulatedAdmin(before)
-    journal = killed_while_copying(admin, plan)
+    journal = killed(admin, plan, lambda name: name == "poll" and admin.reassignments())
     admin.clock.sleep(60)
     seen: list[str | None] = []
 

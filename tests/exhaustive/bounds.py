@@ -35,7 +35,7 @@ def _named(*whats: str) -> tuple[str, ...]:
 
 
 QUICK = _named(NOTHING)
-LONG = _named(STALE, KILL, FAULT)
+LONG = (*(f"factors {what}" for what in (STALE, KILL, FAULT)), f"moves {KILL}")
 ONE_EACH = _named(NOTHING, KILL, FAULT, STALE, SHRINK, OTHERS, DEATH)
 """One thing of each kind, the smallest search first."""
 PAIRS = (

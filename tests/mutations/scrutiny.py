@@ -42,7 +42,7 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.place import Placed
 from reconciler.proof.check import prove
 
-EVERY = 4
+EVERY = 8
 Reached = Mapping[TopicPartition, tuple[int, ...]]
 
 

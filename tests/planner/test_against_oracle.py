@@ -30,11 +30,11 @@ from reconciler.planner.place import Placed
 pytestmark = pytest.mark.long
 
 WHOLE = range(800)
-PART = WHOLE[::8]
+PART = WHOLE[::20]
 SMALL_WHOLE = range(300)
 
 all_seeds = parts("seeds", PART, deep=WHOLE)
-half_of_the_seeds = parts("seeds", PART[:50], deep=WHOLE[:400])
+half_of_the_seeds = parts("seeds", PART[:20], deep=WHOLE[:400])
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def test_what_the_flow_leaves_out_at_first_does_not_matter(seeds: range, monkeyp
         assert placed.proof.value == placed.proof.lower_bound, case.seed
 
 
-@parts("seeds", SMALL_WHOLE[::6], deep=SMALL_WHOLE)
+@parts("seeds", SMALL_WHOLE[::15], deep=SMALL_WHOLE)
 def test_forty_partitions_on_nine_brokers_are_placed_as_well_as_the_flow_oracle_does(seeds: range) -> None:
     tried = 0
     for seed in seeds:

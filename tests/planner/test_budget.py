@@ -1,10 +1,10 @@
 """Plans within a budget, held against plain enumeration of all that the budget can buy; and one after another."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, pairwise, product
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -16,6 +16,7 @@ from helpers.plans.oracle import Problem, is_feasible, problem_of
 from helpers.plans.planning import cluster_after, planned, replicas_after
 from helpers.plans.proving import plan_of_placed
 from planner.budget_oracle import best_within, imbalance, least_bytes
+from planner.test_topics_balance import topics_case, topics_placements, topics_worth
 
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules
@@ -34,14 +35,15 @@ from reconciler.model.desired import (
     Within,
 )
 from reconciler.model.problem import InvalidInput
-from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner import budget_search
 from reconciler.planner.place import Placed, plan_curve, plan_placement
 from reconciler.proof.check import prove
 
 pytestmark = pytest.mark.long
+deep = pytest.mark.deep
 
 TENTHS = range(11)
+JOINING, LEAVING = replace(CASE_A, topics=20), replace(CASE_B, topics=20)
 
 
 def _crowded(seed: int) -> tuple[Desired, Cluster]:
@@ -87,7 +89,7 @@ def _copied(placed: Placed) -> int:
     return sum(move.bytes for move in placed.moves)
 
 
-@parts("count", 12, deep=400)
+@parts("count", 4, deep=400)
 def test_at_every_tenth_of_the_bytes_no_placement_within_the_budget_is_more_even_and_none_as_even_copies_less(
     count: int,
 ) -> None:
@@ -105,7 +107,7 @@ def test_at_every_tenth_of_the_bytes_no_placement_within_the_budget_is_more_even
     assert tried > 10 * count
 
 
-@parts("count", 14, deep=300)
+@parts("count", 5, deep=300)
 def test_each_plan_within_a_budget_is_proved_and_a_better_balance_than_it_has_is_not(count: int) -> None:
     tight, refused = 0, 0
     for case, desired, observed, _ in _cases(count):
@@ -130,7 +132,7 @@ def test_each_plan_within_a_budget_is_proved_and_a_better_balance_than_it_has_is
 
 
 def test_a_plan_that_copies_more_than_its_budget_or_buys_nothing_for_it_is_not_proved() -> None:
-    desired, observed = CASE_A.build()
+    desired, observed = JOINING.build()
     whole = _copied(planned(desired, observed))
     budget = Budget(bytes=whole // 3)
     plan = plan_of_placed(desired, observed, planned(desired, observed, budget=budget), budget)
@@ -146,55 +148,16 @@ def test_a_plan_that_copies_more_than_its_budget_or_buys_nothing_for_it_is_not_p
     assert "less than its budget" in str(prove(idle, desired, observed).wrong)
 
 
-def _topic_case(seed: int) -> tuple[Desired, Cluster]:
-    random = Random(seed)
-    brokers = tuple(range(1, random.choice((3, 4)) + 1))
-    topics = {}
-    for name in ("a", "b"):
-        factor = random.choice((1, 2))
-        partitions = []
-        for number in range(random.choice((2, 3))):
-            replicas = tuple(random.sample(brokers[:2], factor))
-            partitions.append(
-                Partition(number, replicas[0], replicas, replicas, sizes=(random.choice((1, 2, 5, 7)),) * factor)
-            )
-        topics[name] = Topic(name, tuple(partitions))
-    balance = Balance(replicas=random.choice((Off(), Even())), topics=Even())
-    return Desired(DesiredCluster("c", balance=balance), {name: DesiredTopic(name) for name in topics}), Cluster(
-        "c", {b: Broker(b) for b in brokers}, topics
-    )
-
-
-def _squares(
-    observed: Cluster, placed: Mapping[TopicPartition, tuple[int, ...]], *, is_asked: bool
-) -> tuple[int, int, int]:
-    """Return the sums of squares of brokers and of topics on brokers, and the bytes copied."""
-    whole: Counter[int] = Counter()
-    by_topic: Counter[tuple[str, int]] = Counter()
-    copied = 0
-    for key, partition in observed.partitions():
-        whole.update(placed[key])
-        by_topic.update((key.topic, b) for b in placed[key])
-        copied += len(set(placed[key]) - set(partition.replicas)) * (partition.sizes[0] or 0)
-    of_brokers = sum(count * count for count in whole.values()) if is_asked else 0
-    return of_brokers, sum(count * count for count in by_topic.values()), copied
-
-
-@parts("seeds", range(4), deep=range(80))
-def test_topics_come_after_brokers_and_both_are_as_even_as_the_budget_allows(seeds: range) -> None:
+@parts("seeds", (1, 3, 6), deep=range(80))
+def test_topics_come_after_brokers_and_both_are_as_even_as_the_budget_allows(seeds: Sequence[int]) -> None:
     for seed in seeds:
-        desired, observed = _topic_case(seed)
-        is_asked = isinstance(desired.cluster.balance.replicas, Even)
-        keys = [key for key, _ in observed.partitions()]
-        sets = [combinations(observed.brokers, len(partition.replicas)) for _, partition in observed.partitions()]
-        every = [
-            _squares(observed, dict(zip(keys, chosen, strict=True)), is_asked=is_asked) for chosen in product(*sets)
-        ]
+        desired, observed = topics_case(seed)
+        every = [topics_worth(observed, desired, placed) for placed in topics_placements(observed)]
         whole = _copied(planned(desired, observed))
         for tenth in TENTHS:
             budget = Budget(bytes=whole * tenth // 10)
             placed = planned(desired, observed, budget=budget)
-            found = _squares(observed, replicas_after(observed, placed), is_asked=is_asked)
+            found = topics_worth(observed, desired, replicas_after(observed, placed))
             assert found == min(one for one in every if one[2] <= whole * tenth // 10), (seed, tenth)
             verdict = prove(plan_of_placed(desired, observed, placed, budget), desired, observed)
             assert verdict.is_proved, (seed, tenth, verdict.wrong)
@@ -213,15 +176,18 @@ def test_what_mends_rules_is_never_cut_and_its_excess_is_told() -> None:
     assert _copied(whole) > mended
 
 
+def _six_and_three(balance: Balance) -> FlatCase:
+    return FlatCase("x", 6, 3, 12, 12, joining=3, balance=balance)
+
+
 @pytest.mark.parametrize(
     "case",
     [
-        CASE_A,
-        CASE_B,
-        FlatCase("w", 6, 3, 30, 12, joining=3, balance=Balance(replicas=Within(Fraction(1, 10)))),
-        FlatCase("t", 6, 3, 12, 12, joining=3, balance=Balance(topics=Even())),
+        pytest.param(JOINING, id="brokers join"),
+        pytest.param(LEAVING, id="a broker leaves"),
+        pytest.param(_six_and_three(Balance(replicas=Within(Fraction(1, 10)))), id="within a band", marks=deep),
+        pytest.param(_six_and_three(Balance(topics=Even())), id="topics", marks=deep),
     ],
-    ids=["brokers join", "a broker leaves", "within a band", "topics"],
 )
 def test_ten_plans_one_after_another_end_as_the_whole_one_does_and_copy_nearly_as_little(
     monkeypatch: pytest.MonkeyPatch, case: FlatCase
@@ -242,7 +208,7 @@ def test_ten_plans_one_after_another_end_as_the_whole_one_does_and_copy_nearly_a
 
 
 def test_enough_budget_gives_the_plan_without_one_and_the_same_inputs_give_the_same_plan() -> None:
-    desired, observed = CASE_A.build()
+    desired, observed = JOINING.build()
     whole = planned(desired, observed)
     placed = _within(desired, observed, _copied(whole))
     assert (placed.moves, placed.proof) == (whole.moves, whole.proof)
@@ -255,7 +221,7 @@ def _curve(desired: Desired, observed: Cluster) -> CurveReport:
     return plan_curve(desired, observed, rules, compare(desired, observed, rules))
 
 
-@pytest.mark.parametrize("case", [CASE_A, CASE_B, replace(CASE_A, balance=Balance(replicas=Even(), topics=Even()))])
+@pytest.mark.parametrize("case", [JOINING, LEAVING, replace(JOINING, balance=Balance(replicas=Even(), topics=Even()))])
 def test_the_curve_gets_better_with_each_byte_and_its_points_are_what_a_budget_of_their_bytes_buys(
     case: FlatCase,
 ) -> None:
@@ -284,7 +250,7 @@ def test_the_curve_of_a_small_cluster_lies_on_what_enumeration_finds(count: int)
 
 
 def test_a_budget_of_time_needs_a_throttle_and_one_of_bytes_needs_sizes() -> None:
-    desired, observed = CASE_A.build()
+    desired, observed = JOINING.build()
     with pytest.raises(InvalidInput, match=r"moves\.throttle is not written"):
         planned(desired, observed, budget=Budget(seconds=60))
     with pytest.raises(InvalidInput, match=r"size of \d+ partitions is unknown"):
@@ -292,7 +258,7 @@ def test_a_budget_of_time_needs_a_throttle_and_one_of_bytes_needs_sizes() -> Non
 
 
 def test_a_budget_of_time_gives_the_busiest_broker_no_more_than_it_copies_in_it() -> None:
-    desired, observed = CASE_A.build()
+    desired, observed = JOINING.build()
     rate = 50 << 20
     desired = replace(desired, cluster=replace(desired.cluster, moves=MovePolicy(throttle_bytes_per_second=rate)))
     whole = planned(desired, observed, budget=Budget(seconds=10**6))
@@ -305,7 +271,7 @@ def test_a_budget_of_time_gives_the_busiest_broker_no_more_than_it_copies_in_it(
 
 
 def test_with_loads_a_budget_goes_as_far_as_its_bytes_and_is_told() -> None:
-    desired, observed, loads = A_ADD.build()
+    desired, observed, loads = replace(A_ADD, topics=20).build()
     rules = topic_rules(desired, observed)
     changes = compare(desired, observed, rules)
 

@@ -86,7 +86,7 @@ def test_no_replica_is_planned_onto_a_broker_that_kafka_cordons(seeds: range) ->
 
 
 @pytest.mark.long
-@parts("seeds", range(0, 60, 2), deep=range(1000))
+@parts("seeds", range(0, 60, 4), deep=range(1000))
 def test_kafkas_own_cordon_counts_as_much_as_a_declared_one(seeds: range) -> None:
     compared = 0
     for seed in seeds:

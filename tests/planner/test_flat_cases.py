@@ -36,15 +36,6 @@ def test_bytes_and_copies_are_the_least_there_are(name: str) -> None:
     assert sum(len(move.added) for move in placed.moves) == optimum.copies
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_counts_are_as_even_as_the_racks_allow(name: str) -> None:
-    _, observed, problem, placed = _solved(name)
-    counts = Counter(replica for replicas in replicas_after(observed, placed).values() for replica in replicas)
-    for rack, attainable in one_replica_a_rack(problem).counts.items():
-        held = [counts[broker_id] for broker_id in problem.brokers if problem.rack_of[broker_id] == rack]
-        assert (min(held), max(held)) == attainable
-
-
 @pytest.mark.parametrize("name", [*NAMES, FOUR_RACKS.name])
 def test_no_rack_is_broken_and_no_leaving_broker_keeps_a_replica(name: str) -> None:
     _, observed, problem, placed = _solved(name)
@@ -72,31 +63,9 @@ def test_leaders_are_as_even_as_the_replicas_allow_with_the_fewest_changes(name:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_leaders_end_within_one_of_each_other(name: str) -> None:
-    _, observed, problem, placed = _solved(name)
-    counts = Counter(replicas[0] for replicas in replicas_after(observed, placed).values())
-    held = [counts[broker_id] for broker_id in problem.brokers]
-    assert max(held) - min(held) <= 1
-
-
-@pytest.mark.parametrize("name", NAMES)
 def test_the_reached_state_plans_to_nothing(name: str) -> None:
     desired, observed, _, placed = _solved(name)
     assert planned(desired, cluster_after(observed, placed.moves, ())).moves == ()
-
-
-def test_six_brokers_and_three_new_ones_end_equal() -> None:
-    _, observed, _, placed = _solved("a")
-    reached = replicas_after(observed, placed)
-    assert set(Counter(replica for replicas in reached.values() for replica in replicas).values()) == {240}
-    assert set(Counter(replicas[0] for replicas in reached.values()).values()) == {80}
-
-
-def test_a_raised_factor_copies_just_the_missing_replicas() -> None:
-    _, _, _, placed = _solved("c")
-    assert len(placed.moves) >= 200
-    assert sum(len(move.added) for move in placed.moves) == 200
-    assert sum(len(move.removed) for move in placed.moves) == 0
 
 
 @pytest.mark.deep

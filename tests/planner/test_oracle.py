@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from helpers.clusters.flat_clusters import CASE_A, CASE_B, CASE_C, FlatCase, kafka_placement
+from helpers.clusters.flat_clusters import kafka_placement
 from helpers.clusters.random_clusters import Size, random_cluster
 from helpers.plans.oracle import (
     Problem,
@@ -17,10 +17,9 @@ from helpers.plans.oracle import (
     problem_of,
     worth_of,
 )
-from planner.closed_form import one_replica_a_rack
 from planner.exact_flow import flow_leaders, flow_placement, is_for_flow
 
-from reconciler.model.desired import BalanceTarget, Even, Within
+from reconciler.model.desired import BalanceTarget, Within
 
 VERY_TINY = Size(brokers=4, topics=2, partitions=4, replication_factor=3)
 
@@ -75,15 +74,6 @@ def test_the_flow_oracle_agrees_with_the_counting_one() -> None:
             assert leader_worth(problem, of_leaders, leaders) == least_leaders(problem, of_leaders, ordered)
         tried += 1
     assert tried > 100
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("case", [CASE_A, CASE_B, CASE_C], ids=lambda case: case.name)
-def test_the_flow_oracle_agrees_with_the_closed_form_where_that_holds(case: FlatCase) -> None:
-    problem = problem_of(*case.build())
-    found = worth_of(problem, Even(), flow_placement(problem, Even()))
-    optimum = one_replica_a_rack(problem)
-    assert (found.bytes, found.copies) == (optimum.bytes, optimum.copies)
 
 
 def test_flat_clusters_start_as_kafka_places_them() -> None:

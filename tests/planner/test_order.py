@@ -7,8 +7,6 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.planning import planned
 
-from reconciler.diff.compare import compare
-from reconciler.diff.rules import topic_rules
 from reconciler.model.desired import (
     BrokerState,
     Desired,
@@ -18,7 +16,6 @@ from reconciler.model.desired import (
     Placement,
     Spread,
 )
-from reconciler.planner.place import plan_placement
 
 BROKERS = range(1, 11)
 
@@ -29,8 +26,7 @@ def _planned(
     observed = small_cluster(f"t-0: {present} size 100", brokers=brokers)
     states = {draining: DesiredBroker(draining, BrokerState.DRAINING)} if draining is not None else {}
     desired = Desired(DesiredCluster("c", brokers=states), {"t": topic} if topic else {})
-    rules = topic_rules(desired, observed)
-    (move,) = plan_placement(desired, observed, rules, compare(desired, observed, rules)).moves
+    (move,) = planned(desired, observed).moves
     return move.to_replicas
 
 
@@ -72,8 +68,7 @@ def test_a_replica_that_only_goes_is_a_move_although_the_rest_stays_as_it_is() -
     observed = small_cluster("t-0: 1,2,3 size 5", "u-0: 1 size 5", fenced=[3])
     draining = DesiredCluster("c", brokers={3: DesiredBroker(3, BrokerState.DRAINING)})
     desired = Desired(draining, {"t": _topic(2), "u": DesiredTopic("u")})
-    rules = topic_rules(desired, observed)
-    placed = plan_placement(desired, observed, rules, compare(desired, observed, rules))
+    placed = planned(desired, observed)
     assert [(move.from_replicas, move.to_replicas) for move in placed.moves] == [((1, 2, 3), (1, 2))]
 
 
@@ -102,8 +97,7 @@ def test_what_an_assignment_copies_is_in_the_proof_and_in_its_bound() -> None:
     observed = small_cluster("t-0: 2,5,7 size 100")
     topic = DesiredTopic("t", placement=Placement(assignment=((1, 2, 3),)))
     desired = Desired(DesiredCluster("c"), {"t": topic})
-    rules = topic_rules(desired, observed)
-    proof = plan_placement(desired, observed, rules, compare(desired, observed, rules)).proof
+    proof = planned(desired, observed).proof
     assert (proof.value, proof.lower_bound) == (200, 200)
     levels = {level.objective: (level.value, level.lower_bound) for level in proof.levels}
     assert (levels["bytes"], levels["replicas"], levels["leaders changed"]) == ((200, 200), (2, 2), (1, 1))

@@ -40,7 +40,7 @@ from reconciler.workflow.plan import plan_of
 
 pytestmark = pytest.mark.long
 
-some_refused = parts("count", 14, deep=40)
+some_refused = parts("count", 10, deep=40)
 NO_PLANS = Effort(plans=0, partitions=0)
 STRICT = Placement(racks_spread=Spread.STRICT)
 PLACES = {

@@ -63,7 +63,7 @@ def _feasible(every: int = 1) -> Iterator[tuple[int, Desired, Cluster]]:
     return (case for case in _drawn()[::every] if is_feasible(problem_of(*case[1:])))
 
 
-@parts("every", 4, deep=1)
+@parts("every", 12, deep=1)
 def test_plans_are_as_good_as_enumeration_finds_proved_and_at_rest(every: int) -> None:
     tried = 0
     for seed, desired, observed in _feasible(every):
@@ -80,7 +80,7 @@ def test_plans_are_as_good_as_enumeration_finds_proved_and_at_rest(every: int) -
     assert tried >= 100 // every
 
 
-@parts("every", 3, deep=1)
+@parts("every", 9, deep=1)
 def test_each_rack_ends_with_its_number(every: int) -> None:
     looked_at = 0
     for seed, desired, observed in _feasible(every):

@@ -71,7 +71,7 @@ def _drawn() -> list[tuple[int, Desired, Cluster, Problem, int]]:
 
 
 @pytest.mark.usefixtures("_every_path")
-@parts("every", 5, deep=1)
+@parts("every", 15, deep=1)
 def test_plans_are_as_good_as_enumeration_finds_proved_and_at_rest_or_refused(every: int) -> None:
     planned_ones, refused = 0, 0
     for seed, desired, observed, problem, limit in _drawn()[::every]:
@@ -98,7 +98,7 @@ def test_plans_are_as_good_as_enumeration_finds_proved_and_at_rest_or_refused(ev
     assert refused >= 30 // every
 
 
-@parts("every", 3, deep=1)
+@parts("every", 10, deep=1)
 def test_the_least_limit_that_a_refusal_names_is_one_that_fits_and_one_less_does_not(every: int) -> None:
     tried = 0
     for seed, desired, observed, problem, limit in _drawn()[::every]:

@@ -42,7 +42,7 @@ def test_a_plan_keeps_the_limit_wherever_one_can_and_copies_the_least_that_does(
 
 
 @pytest.mark.long
-@parts("seeds", range(0, 500, 60), deep=range(500))
+@parts("seeds", range(0, 500, 130), deep=range(500))
 def test_a_balance_yields_to_the_limit_and_stays_as_even_as_it_allows(seeds: range) -> None:
     for seed in seeds:
         case = tight_cluster(seed, balance=Balance(replicas=Even()))

@@ -3,20 +3,17 @@
 from collections import Counter
 
 from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.planning import planned
 
-from reconciler.diff.compare import compare
-from reconciler.diff.rules import topic_rules
 from reconciler.model.change import CreateTopic
 from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement, Spread
-from reconciler.planner.place import plan_placement
 
 
 def assignment(partitions: int, replication_factor: int, balance: Balance) -> dict[int, tuple[int, ...]]:
     placement = Placement(racks_spread=Spread.STRICT)
     topic = DesiredTopic("new", partitions=partitions, replication_factor=replication_factor, placement=placement)
     desired, observed = Desired(DesiredCluster("c", balance=balance), {"new": topic}), small_cluster()
-    rules = topic_rules(desired, observed)
-    (change,) = plan_placement(desired, observed, rules, compare(desired, observed, rules)).topic_changes
+    (change,) = planned(desired, observed).topic_changes
     assert isinstance(change, CreateTopic)
     return dict(change.assignment)
 

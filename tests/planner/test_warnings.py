@@ -2,10 +2,9 @@ from dataclasses import replace
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
+from helpers.plans.planning import planned
 from helpers.plans.proving import plan_of_placed
 
-from reconciler.diff.compare import compare
-from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import (
     Balance,
@@ -18,7 +17,6 @@ from reconciler.model.desired import (
     Spread,
 )
 from reconciler.model.problem import Problem, Severity
-from reconciler.planner.place import plan_placement
 from reconciler.proof.check import prove
 
 STRICT = Placement(racks_spread=Spread.STRICT)
@@ -26,8 +24,7 @@ STRICT = Placement(racks_spread=Spread.STRICT)
 
 def warnings(observed: Cluster, topic: DesiredTopic, balance: Balance) -> tuple[Problem, ...]:
     desired = Desired(DesiredCluster("c", balance=balance), {topic.name: topic})
-    rules = topic_rules(desired, observed)
-    return plan_placement(desired, observed, rules, compare(desired, observed, rules)).warnings
+    return planned(desired, observed).warnings
 
 
 def test_a_reassignment_in_flight_is_told() -> None:
@@ -82,7 +79,6 @@ def test_capacities_without_a_small_common_multiple_are_planned_and_proved() -> 
     desired = Desired(
         DesiredCluster("c", brokers=brokers, balance=Balance(replicas=Even())), {"orders": DesiredTopic("orders")}
     )
-    rules = topic_rules(desired, observed)
-    placed = plan_placement(desired, observed, rules, compare(desired, observed, rules))
+    placed = planned(desired, observed)
     assert placed.proof.levels[0].value > 1 << 100
     assert prove(plan_of_placed(desired, observed, placed), desired, observed).wrong is None

@@ -49,7 +49,7 @@ def _wide_clusters(seeds: range, widths: Sequence[int]) -> Iterator[tuple[int, D
 
 
 @pytest.mark.parametrize(("widths", "is_sifted"), [(WIDE, False), (WIDE, True), (MIXED, True)])
-@parts("seeds", range(0, 200, 5), deep=range(300))
+@parts("seeds", range(0, 200, 15), deep=range(300))
 def test_bytes_of_any_width_are_planned_as_the_flow_oracle_does_and_proved(
     seeds: range, widths: Sequence[int], monkeypatch: pytest.MonkeyPatch, *, is_sifted: bool
 ) -> None:

@@ -21,7 +21,7 @@ from reconciler.proof.reached import reached
 
 pytestmark = pytest.mark.long
 
-some_seeds = parts("seeds", range(1000, 1400, 6), deep=range(1000, 1400))
+some_seeds = parts("seeds", range(1000, 1400, 16), deep=range(1000, 1400))
 
 
 def _level(random: Random, name: str, desired: Desired, observed: Cluster) -> PriceLevel:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from helpers.clusters.flat_clusters import CASES
 from helpers.clusters.random_clusters import SMALL, TINY, Size, random_cluster, with_unknown_sizes
+from helpers.depth import parts
 from helpers.plans.oracle import is_feasible, problem_of
 from helpers.plans.proving import provable_plan, replica_bounds_by_enumeration, with_levels
 
@@ -23,8 +24,6 @@ from reconciler.proof.check import prove
 
 pytestmark = pytest.mark.long
 
-TINY_SEEDS = [range(start, start + 100) for start in range(0, 300, 100)]
-
 
 def _cases(seeds: range, size: Size) -> Iterator[tuple[int, Desired, Cluster, Plan]]:
     for seed in seeds:
@@ -33,7 +32,7 @@ def _cases(seeds: range, size: Size) -> Iterator[tuple[int, Desired, Cluster, Pl
             yield seed, desired, observed, provable_plan(desired, observed)
 
 
-@pytest.mark.parametrize("seeds", TINY_SEEDS, ids=str)
+@parts("seeds", range(0, 300, 5), deep=range(300))
 def test_every_plan_of_a_tiny_cluster_is_proved(seeds: range) -> None:
     proved = 0
     for seed, desired, observed, plan in _cases(seeds, TINY):
@@ -41,25 +40,27 @@ def test_every_plan_of_a_tiny_cluster_is_proved(seeds: range) -> None:
         assert verdict.wrong is None, (seed, verdict.wrong)
         assert [level.lower_bound for level in verdict.levels] == [level.value for level in plan.proof.levels]
         proved += 1
-    assert proved > 50
+    assert proved > len(seeds) / 6
 
 
-def test_every_plan_of_a_small_cluster_is_proved() -> None:
-    wrong = {seed: prove(plan, desired, observed).wrong for seed, desired, observed, plan in _cases(range(100), SMALL)}
-    assert len(wrong) > 50
+@parts("seeds", range(0, 100, 4), deep=range(100))
+def test_every_plan_of_a_small_cluster_is_proved(seeds: range) -> None:
+    wrong = {seed: prove(plan, desired, observed).wrong for seed, desired, observed, plan in _cases(seeds, SMALL)}
+    assert len(wrong) > len(seeds) / 2
     assert set(wrong.values()) == {None}
 
 
-def test_plans_that_count_replicas_because_a_size_is_unknown_are_proved() -> None:
+@parts("seeds", range(0, 100, 4), deep=range(100))
+def test_plans_that_count_replicas_because_a_size_is_unknown_are_proved(seeds: range) -> None:
     tried = 0
-    for seed, desired, known, _ in _cases(range(100), TINY):
+    for seed, desired, known, _ in _cases(seeds, TINY):
         observed = with_unknown_sizes(known, seed)
         plan = provable_plan(desired, observed)
         verdict = prove(plan, desired, observed)
         assert verdict.wrong is None, seed
         assert verdict.objective == plan.proof.objective, seed
         tried += plan.proof.objective == "replicas"
-    assert tried > 30
+    assert tried > len(seeds) / 4
 
 
 @pytest.mark.parametrize("name", ["a", "b", "c"])
@@ -75,7 +76,7 @@ def test_the_plan_of_a_flat_cluster_is_proved(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def priced() -> list[tuple[int, Desired, Cluster, Plan]]:
-    return list(_cases(range(400, 460), TINY))
+    return list(_cases(range(400, 420), TINY))
 
 
 def test_a_changed_price_proves_nothing_unless_it_happens_to_be_as_good(
@@ -99,7 +100,7 @@ def test_a_changed_price_proves_nothing_unless_it_happens_to_be_as_good(
                     is_joint = verdict.wrong is not None and verdict.wrong.startswith("the proof's prices")
                     assert verdict.is_proved == is_as_good or (is_as_good and is_joint), (seed, level, prices)
                     refused += not verdict.is_proved
-    assert refused > 300
+    assert refused > 100
 
 
 def test_a_changed_price_of_the_leaders_is_noticed(priced: list[tuple[int, Desired, Cluster, Plan]]) -> None:
@@ -111,13 +112,13 @@ def test_a_changed_price_of_the_leaders_is_noticed(priced: list[tuple[int, Desir
                     levels = [*plan.proof.levels]
                     levels[number] = replace(level, prices={**level.prices, broker_id: 100_000})
                     refused += not prove(with_levels(plan, levels), desired, observed).is_proved
-    assert refused > 30
+    assert refused > 8
 
 
 @pytest.mark.parametrize("size", [TINY, SMALL], ids=["tiny", "small"])
 def test_plans_that_even_topics_are_proved_with_prices_of_topics(size: Size) -> None:
     priced = 0
-    for seed in range(80):
+    for seed in range(0, 80, 3):
         desired, observed = random_cluster(seed, size)
         if not is_feasible(problem_of(desired, observed)):
             continue
@@ -128,4 +129,4 @@ def test_plans_that_even_topics_are_proved_with_prices_of_topics(size: Size) -> 
         assert prove(plan, desired, observed).wrong is None, seed
         without = [replace(level, topic_prices={}) for level in plan.proof.levels]
         priced += not prove(with_levels(plan, without), desired, observed).is_proved
-    assert priced > 10
+    assert priced > 2

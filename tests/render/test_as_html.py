@@ -82,27 +82,6 @@ def named(payload: str) -> BalanceReport:
     return BalanceReport(payload, True, clusters, {payload or "rule": 1}, warnings)  # noqa: FBT003 - the model's order
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "report",
-    [
-        drawn_report(10),
-        drawn_report(3, 4, has_plan=False),
-        drawn_report(2, from_samples=False),
-        drawn_report(5, 70),
-        drawn_report(*[2] * 11),
-    ],
-)
-def test_it_has_no_script_and_asks_for_nothing(report: BalanceReport) -> None:
-    page = Parsed(as_html.balance(report))
-    assert page.open == []
-    assert {tag for tag, _ in page.elements} <= ELEMENTS
-    for tag, attributes in page.elements:
-        assert not [name for name in attributes if name.startswith("on") or name in {"style", "src", "srcset"}], tag
-        target = attributes.get("href")
-        assert target is None or target == "data:," or target.startswith("#"), target
-
-
 def test_its_policy_allows_its_own_style_and_nothing_else() -> None:
     text = as_html.balance(drawn_report(2))
     style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)

@@ -1,16 +1,19 @@
-"""The page of `balance` in a real browser: it says nothing on the console, asks for nothing, and shows every figure."""
+"""Pages in a real browser: quiet, alone, no wider than their window; that of `balance` shows every figure."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.plans.drawn_plans import drawn_plan
+from helpers.plans.sample_plan import sample_plan
 from render.balance_reports import drawn_report
 from render.chromium import Chromium, Page
 
-from reconciler.balance.model.balance_report import BalanceReport
 from reconciler.balance.render import as_html
+from reconciler.render import as_plan_html
 from reconciler.render.as_json import document
 
 pytestmark = pytest.mark.long
@@ -28,17 +31,25 @@ ROWS = """
 """
 
 
-def opened(browser: Chromium, folder: Path, report: BalanceReport, *, width: int = 1280, is_dark: bool = False) -> Page:
+def opened(browser: Chromium, folder: Path, text: str, *, width: int = 1280, is_dark: bool = False) -> Page:
     path = folder / "page.html"
-    path.write_text(as_html.balance(report), "utf-8")
+    path.write_text(text, "utf-8")
     return browser.open(path, width=width, is_dark=is_dark)
 
 
-@pytest.mark.parametrize(("brokers", "is_dark"), [(10, False), (200, True)])
+@pytest.mark.parametrize(
+    ("make", "is_dark"),
+    [
+        pytest.param(lambda: as_html.balance(drawn_report(10)), False, id="balance of 10 brokers"),
+        pytest.param(lambda: as_html.balance(drawn_report(200)), True, id="balance of 200 brokers"),
+        pytest.param(lambda: as_plan_html.plan(drawn_plan(6, 4, 20)), True, id="plan of 6 brokers"),
+        pytest.param(lambda: as_plan_html.plan(drawn_plan(100, 60, 20)), False, id="plan of 100 brokers"),
+    ],
+)
 def test_it_is_quiet_alone_and_no_wider_than_its_window(
-    browser: Chromium, tmp_path: Path, brokers: int, *, is_dark: bool
+    browser: Chromium, tmp_path: Path, make: Callable[[], str], *, is_dark: bool
 ) -> None:
-    page = opened(browser, tmp_path, drawn_report(brokers), is_dark=is_dark)
+    page = opened(browser, tmp_path, make(), is_dark=is_dark)
     assert page.console == []
     assert page.failures == []
     assert page.requests == [(tmp_path / "page.html").as_uri()]
@@ -71,24 +82,44 @@ _LABELS_THAT_MEET = """
 """
 
 
-def test_on_a_phone_it_is_no_wider_than_the_phone(browser: Chromium, tmp_path: Path) -> None:
-    page = opened(browser, tmp_path, drawn_report(12), width=400)
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: as_html.balance(drawn_report(12)),
+        lambda: as_plan_html.plan(sample_plan()),
+        lambda: as_plan_html.plan(drawn_plan(100, 12, 9)),
+    ],
+    ids=["balance", "plan", "plan of 100 brokers"],
+)
+def test_on_a_phone_it_is_no_wider_than_the_phone(browser: Chromium, tmp_path: Path, make: Callable[[], str]) -> None:
+    page = opened(browser, tmp_path, make(), width=400)
     assert page.evaluate("document.documentElement.scrollWidth") == 400
 
 
-def test_a_name_that_is_a_script_does_nothing(browser: Chromium, tmp_path: Path) -> None:
-    page = opened(browser, tmp_path, drawn_report(3, names=(NAME,)))
+@pytest.mark.parametrize(
+    ("text", "title", "scripts"),
+    [
+        (as_html.balance(drawn_report(3, names=(NAME,))), f"Balance of {NAME}", 0),
+        (as_plan_html.plan(replace(sample_plan(), cluster_name=NAME, id=NAME)), f"Plan of {NAME}", 1),
+    ],
+    ids=["balance", "plan"],
+)
+def test_a_name_that_is_a_script_does_nothing(
+    browser: Chromium, tmp_path: Path, text: str, title: str, scripts: int
+) -> None:
+    page = opened(browser, tmp_path, text)
     assert page.console == []
     assert page.requests == [(tmp_path / "page.html").as_uri()]
-    assert page.evaluate("document.title") == f"Balance of {NAME}"
-    assert page.evaluate("document.querySelectorAll('script, img, iframe, object, embed').length") == 0
+    assert page.evaluate("document.title") == title
+    assert page.evaluate("document.querySelectorAll('img, iframe, object, embed').length") == 0
+    assert page.evaluate("document.querySelectorAll('script').length") == scripts
 
 
 @pytest.mark.parametrize("has_plan", [True, False])
 def test_every_figure_on_it_is_that_of_the_json(browser: Chromium, tmp_path: Path, *, has_plan: bool) -> None:
     report = drawn_report(40, has_plan=has_plan)
     (cluster,) = json.loads(document(report))["clusters"]
-    found = {title: dict(rows) for title, rows in opened(browser, tmp_path, report).evaluate(ROWS)}
+    found = {title: dict(rows) for title, rows in opened(browser, tmp_path, as_html.balance(report)).evaluate(ROWS)}
     assert list(found) == ["Brokers", "Racks", "Log dirs", "Topics", "Evenness"]
     assert {title: len(rows) for title, rows in found.items()} == {
         "Brokers": 40, "Racks": 3, "Log dirs": 40, "Topics": 60, "Evenness": 4,

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 import pytest
 from helpers.plans.sample_plan import sample_plan
+from render.balance_reports import drawn_report
 from render.test_as_html import ELEMENTS, Parsed
 
+from reconciler.balance.render import as_html
 from reconciler.model.change import AlterConfigs, DeleteTopic
 from reconciler.model.grounds import BrokerGround, Grounds
 from reconciler.model.move import Move, Reason
@@ -22,6 +24,7 @@ from reconciler.render.html_timeline import timeline
 from reconciler.render.plan_figures import stages
 
 MORE = {"label", "input", "script", "pre"}
+EMPTY = replace(sample_plan(), stages=(), topic_changes=())
 
 
 def named(payload: str) -> Plan:
@@ -47,12 +50,20 @@ def named(payload: str) -> Plan:
     )
 
 
-@pytest.mark.parametrize("plan", [sample_plan(), named("plain"), replace(sample_plan(), stages=(), topic_changes=())])
-def test_it_asks_for_nothing(plan: Plan) -> None:
-    page = Parsed(as_plan_html.plan(plan))
-    assert page.open == []
-    assert {tag for tag, _ in page.elements} <= ELEMENTS | MORE
-    for tag, attributes in page.elements:
+@pytest.mark.parametrize(
+    ("page", "more"),
+    [
+        *((as_html.balance(report), set()) for report in (drawn_report(10), drawn_report(3, 4, has_plan=False))),
+        *((as_html.balance(report), set()) for report in (drawn_report(2, from_samples=False), drawn_report(2, 2, 2))),
+        *((as_plan_html.plan(plan), MORE) for plan in (sample_plan(), named("plain"), EMPTY)),
+    ],
+    ids=["balance", "without a plan", "without samples", "a fleet", "a plan", "names", "an empty plan"],
+)
+def test_a_page_asks_for_nothing(page: str, more: set[str]) -> None:
+    parsed = Parsed(page)
+    assert parsed.open == []
+    assert {tag for tag, _ in parsed.elements} <= ELEMENTS | more
+    for tag, attributes in parsed.elements:
         assert not [name for name in attributes if name.startswith("on") or name in {"style", "src", "srcset"}], tag
         target = attributes.get("href")
         assert target is None or target == "data:," or target.startswith("#"), target

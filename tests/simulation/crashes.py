@@ -1,7 +1,7 @@
 """Runs that are killed at one boundary and started again: what they leave, compared with a run that never died."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count as numbers
@@ -28,8 +28,8 @@ UNSYNCED, UNREAD = "record written, not synced", "request sent, answer not read"
 POINTS = (*CRASH_POINTS, UNSYNCED, UNREAD)
 """The executor's own boundaries, and two that lie inside the journal and inside the client."""
 
-PART = 18
-"""Of so many boundaries one is tried in each run: more apart, some points would be tried of no plan."""
+TURNS = 4
+"""In each run every fourth point is tried of a plan, at one of its boundaries: of the next plan, other points."""
 MOST_STAGES = 6
 POLLS = 2
 """At how many polls in a row a run is killed; the others are no different."""
@@ -112,19 +112,17 @@ def _is_handy(case: Case) -> bool:
 
 
 def crashed_somewhere(seed: int) -> Crashes:
-    """Do the same at one of so many boundaries, at others for each plan."""
-    return crashed_everywhere(seed, every=PART, first=seed % PART)
+    """Do the same at one boundary of some points, which are others for each plan."""
+    return crashed_everywhere(seed, is_everywhere=False)
 
 
-def crashed_everywhere(seed: int, every: int = 1, first: int = 0) -> Crashes:
-    """Kill the run of a seed's plan at each, or every n-th, boundary, start it again, and return what differed.
-
-    Every n-th is taken in the order of points and stages: a part has some of each.
-    """
+def crashed_everywhere(seed: int, *, is_everywhere: bool = True) -> Crashes:
+    """Kill the run of a seed's plan at each boundary, or at some, start it again, and return what differed."""
     case = drawn_case(seed)
     told = Crashes(seed, stages=len(case.plan.stages))
     wanted, passed = _undisturbed(case)
-    for boundary in sorted(_worth_a_crash(passed), key=lambda one: (one.name, one.stage, one.number))[first::every]:
+    boundaries = _worth_a_crash(passed)
+    for boundary in boundaries if is_everywhere else _some(boundaries, seed):
         told.runs += 1
         told.points[boundary.name] += 1
         told.places.add((seed, boundary.name, boundary.stage))
@@ -151,6 +149,12 @@ def _worth_a_crash(passed: list[Boundary]) -> list[Boundary]:
         if polls <= POLLS:
             kept.append(boundary)
     return kept
+
+
+def _some(boundaries: Sequence[Boundary], seed: int) -> Iterator[Boundary]:
+    for name in POINTS[seed % TURNS :: TURNS]:
+        if own := sorted((one.stage, one) for one in boundaries if one.name == name):
+            yield own[7 * seed % len(own)][1]
 
 
 def _crashed_at(case: Case, boundary: Boundary, wanted: Mapping[str, object], choice: int) -> str | None:

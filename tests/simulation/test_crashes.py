@@ -11,9 +11,9 @@ from simulation.many import in_processes
 
 from reconciler.apply.crash import CRASH_POINTS
 
-PLANS = 20
+PLANS, FEW = 20, 8
 LEAST_RUNS = 1000
-LEAST_RUNS_OF_PART = 110
+LEAST_RUNS_OF_PART = 40
 
 
 def _somewhere(plans: Sequence[int]) -> Iterable[Crashes]:
@@ -25,19 +25,19 @@ def _everywhere(plans: Sequence[int]) -> Iterable[Crashes]:
 
 
 @pytest.mark.simulation
-@parts("crashed", (_somewhere, LEAST_RUNS_OF_PART), deep=(_everywhere, LEAST_RUNS))
+@parts("crashed", (_somewhere, FEW, LEAST_RUNS_OF_PART), deep=(_everywhere, PLANS, LEAST_RUNS))
 def test_killed_at_each_boundary_of_each_stage_and_started_again_it_ends_the_same(
-    crashed: tuple[Callable[[Sequence[int]], Iterable[Crashes]], int], figures: Tell
+    crashed: tuple[Callable[[Sequence[int]], Iterable[Crashes]], int, int], figures: Tell
 ) -> None:
-    crash, least_runs = crashed
-    told = list(crash(plans_to_crash(PLANS)))
+    crash, plans, least_runs = crashed
+    told = list(crash(plans_to_crash(plans)))
     wrong = [text for one in told for text in one.wrong]
     assert not wrong, f"{len(wrong)} wrong\n" + "\n\n".join(wrong[:3])
     points: Counter[str] = sum((one.points for one in told), Counter())
     runs, places = sum(one.runs for one in told), sum(len(one.places) for one in told)
     figures(
         "crash points",
-        f"{len(points)} points, {places:,} of them x stages of {PLANS} plans, {runs:,} crash and resume runs, "
+        f"{len(points)} points, {places:,} of them x stages of {plans} plans, {runs:,} crash and resume runs, "
         "none ended in another state",
     )
     assert runs >= least_runs

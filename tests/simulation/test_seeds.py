@@ -20,7 +20,9 @@ from simulation.world import READ_FATES, WRITE_FATES
 pytestmark = [pytest.mark.long, pytest.mark.simulation]
 
 CORPUS = Path(__file__).with_name("corpus.txt")
-PART = sorted({*corpus_seeds(CORPUS), *range(100)})
+SHOWING = 98
+"""Shows a fault planted in the executor."""
+PART = sorted({*corpus_seeds(CORPUS), *range(31), SHOWING})
 WHOLE = sorted({*corpus_seeds(CORPUS), *range(1000)})
 SHARED_OUT = 300
 """From so many seeds on, other processes are worth their start."""
@@ -50,7 +52,7 @@ def asked_for(config: pytest.Config) -> Sequence[int]:
 
 
 def test_a_seed_means_the_same_each_time() -> None:
-    assert [played(seed) for seed in range(5)] == [played(seed) for seed in range(5)]
+    assert [played(seed) for seed in range(2)] == [played(seed) for seed in range(2)]
 
 
 @parts("seeds", PART, deep=WHOLE)

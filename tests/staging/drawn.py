@@ -17,7 +17,9 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.stages import Staging, stage_moves
 
 WHOLE = range(300)
-PART = WHOLE[::10]
+DEAR = {0, 40, 50, 270, 290}
+"""Seeds whose stages take seconds to find."""
+PART = tuple(seed for seed in WHOLE[::10] if seed not in DEAR)
 # How large log dirs are, in tenths of what lies in them.
 WIDE, TIGHT = range(20, 61, 10), range(11, 21)
 UNFIT = (BrokerState.DRAINING, BrokerState.MAINTENANCE)

@@ -24,18 +24,25 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         pytest.skip(f"{error}; tests/files/test_schemas_for_editors.py checks what it would read")
 
 
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the schemas, as in this repository."""
+    workspace = tmp_path_factory.mktemp("workspace")
+    shutil.copytree(ROOT / "schemas", workspace / "schemas")
+    return workspace
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Return the folder of a cluster beside the schemas, as in this repository."""
-    shutil.copytree(ROOT / "schemas", tmp_path / "schemas")
-    folder = tmp_path / "desired-state" / "prod"
+def folder(workspace: Path, tmp_path: Path) -> Path:
+    """Return the folder of a cluster that no other test has."""
+    folder = workspace / "desired-state" / tmp_path.name
     folder.mkdir(parents=True)
     return folder
 
 
-@pytest.fixture
-def editor(command: list[str], folder: Path) -> Iterator[Editor]:
-    with Editor(command, folder.parents[1]) as opened:
+@pytest.fixture(scope="module")
+def editor(command: list[str], workspace: Path) -> Iterator[Editor]:
+    with Editor(command, workspace) as opened:
         yield opened
 
 

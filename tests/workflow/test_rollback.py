@@ -314,7 +314,7 @@ def killed_and_started_again(monkeypatch: pytest.MonkeyPatch, at: int, *, is_els
 
 
 @pytest.mark.usefixtures("admin")
-@parts("every", 16, deep=1)
+@parts("every", 40, deep=1)
 @pytest.mark.parametrize("is_elsewhere", [False, True])
 def test_killed_at_each_boundary_and_started_again_it_ends_the_same(
     monkeypatch: pytest.MonkeyPatch, figures: Tell, every: int, *, is_elsewhere: bool

@@ -135,7 +135,7 @@ def test_a_seeds_plan_goes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     played(seed, monkeypatch)
 
 
-@parts("seeds", range(5, 30), deep=range(5, 155))
+@parts("seeds", range(5, 12), deep=range(5, 155))
 def test_the_plans_of_many_seeds_go_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figures: Tell, seeds: range
 ) -> None:

@@ -1,7 +1,7 @@
 """What Kafka's own classes gave, kept as files: the visible cases, and random groups that reach each branch of ours.
 
 `classic_random.json` holds scenarios of `groups.scenarios`, chosen so that a fault planted anywhere in the
-client-side assignors shows; test_classic_golden.py asks Kafka's classes for the same again.
+client-side assignors shows; test_golden.py asks Kafka's classes for the same again.
 """
 
 import json

@@ -112,13 +112,6 @@ def test_topics_without_a_known_id_are_taken_by_name() -> None:
     }
 
 
-def test_nobody_and_nothing_are_no_error() -> None:
-    for assignor in SERVER_SIDE:
-        assert assignor.assign([], _topics(a=3)) == {}
-        assert assignor.assign(_members("", "z"), _topics(a=3)) == {"m0": {}, "m1": {}}
-        assert assignor.assign(_members("a", "a"), _topics(a=0)) == {"m0": {}, "m1": {}}
-
-
 def test_ids_are_read_as_kafka_writes_them() -> None:
     assert id_bits("AAAAAAAAAAAAAAAAAAAAAQ") == (0, 1)
     assert id_bits("_____________________w") == (-1, -1)
@@ -195,15 +188,3 @@ def test_a_second_rebalance_moves_nothing(group: tuple[list[Subscriber], dict[st
     if len({frozenset(member.subscription) for member in members}) == 1:
         sizes = _sizes(first)
         assert sizes[-1] - sizes[0] <= 1
-
-
-@pytest.mark.long
-@given(_groups())
-def test_one_topic_is_shared_evenly_among_its_subscribers_by_range(
-    group: tuple[list[Subscriber], dict[str, SubscribedTopic]],
-) -> None:
-    members, topics = group
-    given_out = SERVER_SIDE[0].assign(members, topics)
-    for name in topics:
-        counts = [len(given_out[m.member_id].get(name, ())) for m in members if name in m.subscription]
-        assert max(counts, default=0) - min(counts, default=0) <= 1

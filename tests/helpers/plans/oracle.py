@@ -490,27 +490,3 @@ def reached_replicas(
 
 def _target(partition: Partition) -> tuple[int, ...]:
     return tuple(replica for replica in partition.replicas if replica not in partition.removing_replicas)
-
-
-def lagrangian_bound(problem: Problem, target: BalanceTarget, prices: Mapping[int, int], *, is_in_bytes: bool) -> int:
-    """Return what the prices prove: no legal placement of the best balance copies less, whatever the prices are.
-
-    Each partition takes its cheapest legal set at the price of its brokers; what the best-balanced counts can at most
-    pay back is taken off.
-    """
-    reached: dict[Counts, Score] = {(0,) * len(problem.brokers): ()}
-    cheapest = 0
-    for demand in problem.demands:
-        sets = legal_sets(demand, problem.rack_of)
-        cheapest += min(_priced(demand, replicas, prices, is_in_bytes=is_in_bytes) for replicas in sets)
-        choices = [(tuple(int(b in replicas) for b in problem.brokers), ()) for replicas in sets]
-        reached = _extended(reached, choices)
-    named = [dict(zip(problem.brokers, counts, strict=True)) for counts in reached]
-    least = min(balance_of(target, problem.capacity, counts) for counts in named)
-    best = [counts for counts in named if balance_of(target, problem.capacity, counts) == least]
-    return cheapest - max(sum(prices.get(b, 0) * held for b, held in counts.items()) for counts in best)
-
-
-def _priced(demand: Demand, replicas: Iterable[int], prices: Mapping[int, int], *, is_in_bytes: bool) -> int:
-    cost = demand.bytes_copied(replicas) if is_in_bytes else demand.copied(replicas)
-    return cost + sum(prices.get(broker_id, 0) for broker_id in replicas)

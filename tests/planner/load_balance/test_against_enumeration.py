@@ -13,7 +13,7 @@ from planner.load_balance.planning import planned_with, random_loads
 pytestmark = pytest.mark.long
 
 
-@parts("seeds", range(0, 160, 4), deep=range(160))
+@parts("seeds", range(0, 160, 8), deep=range(160))
 def test_bounds_lie_below_the_best_placement_and_values_above_and_nearly_all_bands_that_can_be_kept_are(
     seeds: range,
 ) -> None:
@@ -45,7 +45,7 @@ def test_bounds_lie_below_the_best_placement_and_values_above_and_nearly_all_ban
     assert seen["least"] >= 0.75 * seen["attainable"], seen
 
 
-@parts("seeds", range(0, 100, 4), deep=range(100))
+@parts("seeds", range(0, 100, 10), deep=range(100))
 def test_every_placement_is_legal_and_planning_from_it_again_changes_nothing(seeds: range) -> None:
     for seed in seeds:
         desired, observed, loads, problem = random_loads(seed)
@@ -72,7 +72,7 @@ def test_planning_again_changes_nothing_where_a_first_plan_narrows_or_widens_wha
     assert not planned_with(desired, cluster_after(observed, placed.moves, placed.topic_changes), loads).moves
 
 
-@parts("seeds", range(0, 80, 4), deep=range(80))
+@parts("seeds", range(0, 80, 8), deep=range(80))
 def test_each_measure_outside_its_band_is_told(seeds: range) -> None:
     told = 0
     for seed in seeds:

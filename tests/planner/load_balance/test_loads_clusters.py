@@ -17,7 +17,7 @@ from reconciler.planner.place import Placed
 pytestmark = pytest.mark.long
 
 BAND = 1.09
-FLEET = LoadsCase("fleet", brokers=18, racks=3, topics=40, partitions=50, is_drifted=True)
+FLEET = LoadsCase("fleet", brokers=18, racks=3, topics=32, partitions=40, is_drifted=True)
 
 
 def _end(placed: Placed, measure: str) -> float:
