@@ -11,9 +11,9 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
 from helpers.brokers.observer import THROTTLES, Observer
-from helpers.program.command_line import Outcome, reconciler
+from helpers.program.warm import Ended, environment, reconciler
 from helpers.waiting import HANG
-from live.killing import Death, environment, killed_at
+from live.killing import killed_at
 
 Assignment = Mapping[int, tuple[int, ...]]
 CLUSTER = "live"
@@ -58,7 +58,7 @@ spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for repl
         ]
         (root / "cluster.yaml").write_text(head + "".join(documents))
 
-    def run(self, *arguments: str | Path, expect: int | None = 0, cwd: Path | None = None) -> Outcome:
+    def run(self, *arguments: str | Path, expect: int | None = 0, cwd: Path | None = None) -> Ended:
         """Run one command to its end."""
         return reconciler(*arguments, cwd=cwd or self.path, expect=expect)
 
@@ -75,7 +75,7 @@ spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for repl
             for number in assignment if size else ():
                 self.kafka.produce(name, number, size=size)
 
-    def kill(self, points: str, *arguments: str | Path) -> Death:
+    def kill(self, points: str, *arguments: str | Path) -> Ended:
         """Run a command until it kills itself at one of these crash points."""
         return killed_at(points, *arguments, cwd=self.path)
 

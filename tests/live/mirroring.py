@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
-from helpers.program.command_line import Outcome, reconciler
+from helpers.program.warm import Ended, reconciler
 from helpers.waiting import ATTEMPT, HANG
 
 HEAD = "apiVersion: reconciler/v1\nkind: {}\nmetadata: {{name: {}}}\nspec: {}\n"
@@ -51,7 +51,7 @@ class TwoClusters:
             (path / "cluster.yaml").write_text(cluster, "utf-8")
             (path / "topics.yaml").write_text("---\n".join([standard, *documents]), "utf-8")
 
-    def run(self, *arguments: str, expect: int = 0) -> Outcome:
+    def run(self, *arguments: str, expect: int = 0) -> Ended:
         """Run one command to its end."""
         return reconciler(*arguments, cwd=self.folder, expect=expect)
 

@@ -116,7 +116,7 @@ def test_a_broker_that_is_emptied_is_cordoned_until_the_run_ends(folder: LiveFol
     set_cordon(folder, before)
     plan = draining(folder)
     death = folder.kill("stage.done", "apply", plan, "--yes")
-    assert death.point == "stage.done"
+    assert death.died_at == "stage.done"
     wait_for_cordon(folder, "*")
     # The controller hears of the cordon with the broker's next heartbeat.
     folder.kafka.wait_for(lambda: placed_by_kafka(folder) == {1, 2}, "a new topic to be placed elsewhere")

@@ -16,10 +16,10 @@ from helpers.brokers.controller import reassignments
 from helpers.brokers.run import SMOOTH
 from helpers.depth import parts
 from helpers.figures import Tell
+from helpers.program.warm import Ended, Kill, run
 from helpers.waiting import HANG
 from live.folder import CLUSTER, Assignment, LiveFolder
 from live.other_hands import LOCK_GROUP, bury, reassign
-from live.warm import Ended, Kill, Warm
 
 from reconciler.apply.crash import CRASH_POINTS
 
@@ -74,7 +74,6 @@ class Bare:
     """One run after the other, each killed and bereft of its folder, then cleaned up from elsewhere."""
 
     folder: LiveFolder
-    warm: Warm
     plans: Mapping[str, str]
     chance: random.Random
     requests: dict[str, int]
@@ -117,7 +116,7 @@ class Bare:
         kill = Kill.drawn(self.chance, self.requests[topic])
         if number % 5 < 2:
             kill = Kill(point=f"{self.chance.choice(POINTS)}:{self.chance.randint(1, 2)}")
-        ended = self.warm.run("apply", "plan.json", "--yes", *self._where(number, place), cwd=place, kill=kill)
+        ended = run("apply", "plan.json", "--yes", *self._where(number, place), cwd=place, kill=kill)
         lines = [one for path in place.glob("**/*.jsonl") for one in path.read_text().splitlines()]
         shutil.rmtree(place)
         if not ended.is_killed:
@@ -137,12 +136,12 @@ class Bare:
             shutil.copy(self.folder.path / self.plans["other"], place / "other.json")
             verb = ("apply", "other.json", "--yes")
         elif way == "cancel" and self._record():
-            is_left = not number % 2 or self._refused(self.warm.run(*verb, *where, cwd=place))
+            is_left = not number % 2 or self._refused(run(*verb, *where, cwd=place))
             verb = ("cancel",) if is_left else verb
-        ended = self.warm.run(*verb, *where, cwd=place)
+        ended = run(*verb, *where, cwd=place)
         if self._refused(ended):
             self.folder.kafka.wait_for(lambda: not reassignments(self.folder.kafka.bootstrap), "the moves to end")
-            ended = self.warm.run(*verb, *where, cwd=place)
+            ended = run(*verb, *where, cwd=place)
         told = f"{verb} {where}: {ended.code}\n{ended.out}\n{ended.err}"
         assert ended.code == 0, told
         shutil.rmtree(place)
@@ -237,7 +236,7 @@ def folder(tmp_path: Path, steady: KafkaCluster) -> Iterator[LiveFolder]:
     live.heal(*TOPICS)
 
 
-def planned(folder: LiveFolder, warm: Warm) -> Mapping[str, str]:
+def planned(folder: LiveFolder) -> Mapping[str, str]:
     """Create the topics and make every plan; return their files by name."""
     first = {**BACK, SLOW: {**BACK[SLOW], 0: (2, 1)}, OTHER: {0: (1, 2)}}
     new = [NewTopic(name, len(of), replica_assignment=[list(one) for one in of.values()]) for name, of in first.items()]
@@ -251,7 +250,7 @@ def planned(folder: LiveFolder, warm: Warm) -> Mapping[str, str]:
 
     def plan(name: str, topics: Mapping[str, Assignment], config: str = "") -> str:
         folder.write(topics, config=config)
-        ended = warm.run("plan", "--out", f"{name}.json", "--detailed-exitcode", cwd=folder.path)
+        ended = run("plan", "--out", f"{name}.json", "--detailed-exitcode", cwd=folder.path)
         assert ended.code == 2, ended.err
         return f"{name}.json"
 
@@ -290,16 +289,15 @@ def put(folder: LiveFolder, topics: Mapping[str, Assignment]) -> None:
 
 @parts("kills", 2, deep=110)
 def test_an_empty_machine_cleans_up_after_a_run_that_was_killed(folder: LiveFolder, figures: Tell, kills: int) -> None:
-    with Warm() as warm:
-        bare = Bare(folder, warm, planned(folder, warm), random.Random(kills), {QUICK: 150, SLOW: 150})
-        number = 0
-        while bare.phases.total() < kills:
-            bare.round(number)
-            number += 1
-            counted = ", ".join(f"{count} {name}" for name, count in sorted(bare.counts.items()))
-            phases = ", ".join(f"{name} {count}" for name, count in sorted(bare.phases.items()))
-            told = f"{bare.phases.total()} kill -9 of {bare.requests} requests: {counted}; died in: {phases}"
-            figures("live kills, folder deleted", told)
+    bare = Bare(folder, planned(folder), random.Random(kills), {QUICK: 150, SLOW: 150})
+    number = 0
+    while bare.phases.total() < kills:
+        bare.round(number)
+        number += 1
+        counted = ", ".join(f"{count} {name}" for name, count in sorted(bare.counts.items()))
+        phases = ", ".join(f"{name} {count}" for name, count in sorted(bare.phases.items()))
+        told = f"{bare.phases.total()} kill -9 of {bare.requests} requests: {counted}; died in: {phases}"
+        figures("live kills, folder deleted", told)
 
 
 @pytest.mark.deep

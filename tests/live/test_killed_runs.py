@@ -87,8 +87,8 @@ class Deaths:
             death = killed_or_ended("|".join(sorted(+self.left)), *command, cwd=place)
             if death is None:
                 return
-            self.killed[death.point] += 1
-            self.left[death.point] -= 1
+            self.killed[death.died_at] += 1
+            self.left[death.died_at] -= 1
             self.copies.look()
             if self.killed.total() % LOCK_AWAITED:
                 bury(self.folder.kafka.bootstrap)

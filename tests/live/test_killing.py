@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers.program.call import ROOT
-from helpers.program.command_line import reconciler
+from helpers.program.warm import reconciler
 from live.killing import killed_at, killed_or_ended
 
 
@@ -20,8 +20,8 @@ def planned(tmp_path: Path) -> Path:
 @pytest.mark.long
 def test_it_dies_at_the_hit_asked_for_and_at_the_first_of_several_points(planned: Path) -> None:
     apply = ("apply", "plan.json", "--yes")
-    assert killed_at("throttle.broker:2|stage.done:2", *apply, cwd=planned).point == "stage.done"
-    assert killed_at("throttle.broker:2|end.before", *apply, cwd=planned).point == "throttle.broker"
+    assert killed_at("throttle.broker:2|stage.done:2", *apply, cwd=planned).died_at == "stage.done"
+    assert killed_at("throttle.broker:2|end.before", *apply, cwd=planned).died_at == "throttle.broker"
     assert killed_or_ended("throttle.broker:99", *apply, cwd=planned) is None
     with pytest.raises(AssertionError, match="without passing"):
         killed_at("throttle.broker", *apply, cwd=planned)

@@ -15,8 +15,8 @@ from helpers.brokers.observer import Observer
 from helpers.brokers.run import MB, PLAN, LiveRun
 from helpers.depth import parts
 from helpers.figures import Tell
-from helpers.program.command_line import reconciler
 from helpers.program.held_runs import HeldRun
+from helpers.program.warm import reconciler
 from helpers.waiting import HANG
 
 from reconciler.admin.client import KafkaAdmin, connect

@@ -18,9 +18,8 @@ from helpers.brokers.observer import THROTTLES, Observer
 from helpers.brokers.run import PLAN, Applying
 from helpers.brokers.sent_requests import MEMBERSHIP, READS
 from helpers.figures import Tell
-from helpers.program.command_line import reconciler
+from helpers.program.warm import environment, reconciler
 from helpers.waiting import HANG
-from live.killing import environment
 from live.worlds import Watched
 
 pytestmark = [pytest.mark.brokers, pytest.mark.deep]

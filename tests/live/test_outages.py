@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from helpers.depth import parts
-from helpers.program.command_line import reconciler
+from helpers.program.warm import reconciler
 
 if TYPE_CHECKING:
     from helpers.brokers.cluster import KafkaCluster

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.refusing import Refusing
-from helpers.program.command_line import Outcome, reconciler
+from helpers.program.warm import Ended, reconciler
 
 pytestmark = [pytest.mark.brokers, pytest.mark.deep]
 
@@ -40,7 +40,7 @@ def _write(folder: Path, service: Refusing, factor: int, retention: str) -> None
     (root / "t.yaml").write_text(f"{head}Topic\nmetadata: {{name: t}}\nspec: {spec}\n")
 
 
-def _text(ended: Outcome) -> str:
+def _text(ended: Ended) -> str:
     return ended.out + ended.err
 
 

@@ -8,7 +8,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from helpers.brokers.cluster import KafkaCluster
 from helpers.figures import Tell
-from helpers.program.command_line import reconciler
+from helpers.program.warm import reconciler
 from helpers.waiting import HANG
 
 pytestmark = [pytest.mark.brokers, pytest.mark.deep]

@@ -15,7 +15,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from helpers.brokers.cluster import KafkaCluster
-from helpers.program.command_line import Outcome, reconciler
+from helpers.program.warm import Ended, reconciler
 from helpers.waiting import HANG
 
 from reconciler.admin.client import KafkaAdmin, connect
@@ -68,7 +68,7 @@ class Reader:
         for done in admin.create_acls([acl]).values():
             done.result(HANG)
 
-    def run(self, *arguments: str, expect: int = 0) -> Outcome:
+    def run(self, *arguments: str, expect: int = 0) -> Ended:
         """Run `reconciler groups ARGUMENTS` as that user."""
         file = self.folder / "reader.properties"
         file.write_text("".join(f"{key}={value}\n" for key, value in self.kafka.properties_of("reader").items()))

@@ -14,7 +14,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ConfluentPartition
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.kafka_jars import jars, java, tools_jar
-from helpers.program.command_line import Outcome, reconciler
+from helpers.program.warm import Ended, reconciler
 from helpers.waiting import HANG, wait_for
 from scenarios.consumers import Consumers, Owned
 
@@ -100,7 +100,7 @@ class Shell:
     folder: Path
     bootstrap: str
 
-    def run(self, *arguments: str, expect: int = 0) -> Outcome:
+    def run(self, *arguments: str, expect: int = 0) -> Ended:
         """Run `reconciler groups ARGUMENTS`."""
         return reconciler("groups", *arguments, "--bootstrap-server", self.bootstrap, cwd=self.folder, expect=expect)
 

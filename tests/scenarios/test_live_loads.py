@@ -10,7 +10,7 @@ from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import PartitionState
 from helpers.brokers.observer import Observer
 from helpers.program.call import Program
-from helpers.program.command_line import reconciler
+from helpers.program.warm import reconciler
 from helpers.waiting import HANG
 from scenarios.skewed_load import SkewedLoad
 

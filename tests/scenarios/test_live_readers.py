@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
-from helpers.program.command_line import reconciler
+from helpers.program.warm import reconciler
 from helpers.waiting import HANG
 from scenarios.consumers import Consumers
 

@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 )
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
-from helpers.program.command_line import Outcome, reconciler
+from helpers.program.warm import Ended, reconciler
 from helpers.waiting import HANG
 
 pytestmark = pytest.mark.brokers
@@ -43,15 +43,15 @@ class Watcher:
         for done in admin.create_acls([acl]).values():
             done.result(HANG)
 
-    def collect(self, *, expect: int = 0) -> Outcome:
+    def collect(self, *, expect: int = 0) -> Ended:
         """Take one round into a folder of its own."""
         self.rounds += 1
         arguments = ("collect", "--client", "watcher.properties", "--out", f"round-{self.rounds}")
         return reconciler(*arguments, cwd=self.folder, expect=expect)
 
-    def collect_until(self, words: str) -> Outcome:
+    def collect_until(self, words: str) -> Ended:
         """Take rounds until one tells that: a right reaches all brokers a moment later."""
-        told: list[Outcome] = []
+        told: list[Ended] = []
 
         def is_told() -> bool:
             told.append(self.collect())

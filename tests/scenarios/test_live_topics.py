@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.kafka_jars import jars, java, tools_jar
-from helpers.program.command_line import reconciler
+from helpers.program.warm import reconciler
 from helpers.waiting import HANG
 
 from reconciler.admin.client import connect

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka.admin import ResourceType
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
-from helpers.program.command_line import Outcome, reconciler
+from helpers.program.warm import Ended, reconciler
 from scenarios.traffic import Traffic
 
 pytestmark = pytest.mark.brokers
@@ -57,7 +57,7 @@ spec:
         ]
         (root / "topics.yaml").write_text("---\n".join(documents))
 
-    def run(self, *arguments: str | Path, expect: int = 0) -> Outcome:
+    def run(self, *arguments: str | Path, expect: int = 0) -> Ended:
         """Run one command on the cluster."""
         return reconciler(*arguments, cwd=self.folder, expect=expect)
 

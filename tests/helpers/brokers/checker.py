@@ -23,7 +23,7 @@ from helpers.brokers.controller import PartitionState, reassignments
 from helpers.brokers.delivery import Delivery, delivery_faults, duplicates
 from helpers.brokers.observer import Observer
 from helpers.brokers.sent_requests import requests_of
-from helpers.program.command_line import reconciler
+from helpers.program.warm import reconciler
 from helpers.waiting import ATTEMPT, asked_again, what_stays
 
 FREE = frozenset({"Empty", "Dead"})

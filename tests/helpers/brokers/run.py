@@ -27,7 +27,7 @@ from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
 from helpers.brokers.delivery import Delivery
 from helpers.brokers.observer import Observer
-from helpers.program.command_line import Outcome, reconciler
+from helpers.program.warm import Ended, reconciler
 from helpers.waiting import HANG
 
 PLAN = "plan.json"
@@ -115,7 +115,7 @@ spec: {{placement: {{assignment: {assignment}}}}}
 """
         )
 
-    def reconciler(self, *arguments: str, expect: int = 0) -> Outcome:
+    def reconciler(self, *arguments: str, expect: int = 0) -> Ended:
         """Run one command to its end."""
         return reconciler(*arguments, cwd=self.folder, expect=expect)
 
