@@ -516,15 +516,6 @@ class AdminContract:
         bench.move(name, (1, 2, 4))
         assert bench.admin.reassign({key: None}, is_replication_factor_change_allowed=False) == {key: OK}
 
-    def test_a_move_to_a_dead_broker_is_accepted_and_does_not_end(self, bench: Bench) -> None:
-        name = bench.topic((1, 2))
-        bench.kill(6)
-        assert bench.move(name, (1, 6)) == OK
-        bench.admin.clock.sleep(3)
-        assert bench.moving(name) == Reassignment((1, 6, 2), (6,), (2,))
-        assert bench.move(name, None) == OK
-        bench.wait_until(lambda: bench.is_at_rest(name, {0: (1, 2)}), "the cancel to show")
-
     def test_a_topic_deleted_while_it_moves_leaves_the_list(self, bench: Bench) -> None:
         name = bench.topic((1, 2), size=HELD_BYTES)
         bench.hold(name, 4)
@@ -544,17 +535,6 @@ class AdminContract:
 
     def test_an_election_that_is_not_needed_is_a_success(self, bench: Bench) -> None:
         assert bench.elect(bench.topic((1, 2, 3))) == OK
-
-    def test_a_dead_broker_cannot_be_elected(self, bench: Bench) -> None:
-        name = bench.topic((6, 2, 3))
-        bench.kill(6)
-        bench.wait_until(lambda: bench.partition(name).leader == 2, "2 to lead")
-        assert bench.elect(name).error == "PREFERRED_LEADER_NOT_AVAILABLE"
-        bench.start(6)
-        bench.wait_until(lambda: 6 in bench.partition(name).isr, "6 to be in sync again")
-        assert bench.partition(name).leader == 2
-        assert bench.elect(name) == OK
-        bench.wait_until(lambda: bench.partition(name).leader == 6, "6 to lead")
 
     def test_electing_nothing_elects_nothing(self, bench: Bench) -> None:
         name = bench.topic((1, 2))
@@ -576,18 +556,6 @@ class AdminContract:
         assert told.leader in {one.id for one in told.voters}
         assert {one.id for one in (*told.voters, *told.observers)} == {1, 2, 3, 4, 5, 6}
 
-    def test_who_left_a_small_isr_is_eligible_to_lead(self, bench: Bench) -> None:
-        name = bench.topic((5, 6), configs={"min.insync.replicas": "2"})
-        bench.kill(6)
-        bench.wait_until(lambda: bench.partition(name).isr == (5,), "6 to be missed")
-        wanted = [(6,)] if bench.cluster.kafka_version >= (4, 1) else [None, ()]
-
-        def told() -> object:
-            (partition,) = bench.admin.with_eligible_leaders(bench.admin.topics([name]))[name].partitions
-            return partition.elr
-
-        bench.wait_until(lambda: told() in wanted, f"{wanted} to be told")
-
     def test_without_an_authorizer_every_right_is_there(self, bench: Bench) -> None:
         name, nowhere = bench.topic((1, 2)), bench.new_name()
         bench.wait_until(lambda: name in bench.admin.rights().topics, f"{name} to be known")
@@ -597,21 +565,6 @@ class AdminContract:
         assert (nowhere in told.topics, told.hidden) == (False, frozenset())
         assert told.groups == {"contract-nobodys": {"Describe", "Read"}}
         assert bench.admin.groups(["contract-nobodys"]) == {}
-
-    def test_every_log_dir_is_told_with_what_it_holds_and_a_dead_broker_tells_nothing(self, bench: Bench) -> None:
-        name = bench.topic((1, 6), size=MIB)
-        bench.wait_until(lambda: _is_measured(bench, name), "the sizes to be known")
-        told = bench.admin.disk_report()
-        dirs = {number: [one for one in told.dirs if one.broker_id == number] for number in range(1, 7)}
-        assert all(len({one.path for one in found}) == 2 for found in dirs.values())
-        assert {(one.error, one.is_cordoned) for one in told.dirs} == {(None, False)}
-        held = {one.broker_id: one for one in told.replicas if one.topic_partition.topic == name}
-        assert {1, 6} == set(held)
-        assert all((one.size_bytes or 0) >= MIB and not one.is_future for one in held.values())
-        bench.kill(6)
-        told = bench.admin.disk_report()
-        assert (told.silent, {one.broker_id for one in told.dirs}) == ((), {1, 2, 3, 4, 5})
-        assert {one.broker_id for one in told.replicas if one.topic_partition.topic == name} == {1}
 
     def test_settings_are_told_as_they_are_in_force(self, bench: Bench) -> None:
         keys = ["auto.leader.rebalance.enable", "min.insync.replicas", FOLLOWER_THROTTLED_RATE]
@@ -727,10 +680,22 @@ class AdminContract:
         assert [broker.rack for broker in brokers.values()] == ["a", "b", "c", "a", "b", "c"]
         assert not any(broker.is_fenced or broker.configs or broker.log_dirs for broker in brokers.values())
 
-    def test_a_dead_broker_leaves_gaps_and_hides_nothing_else(self, bench: Bench) -> None:
-        name = bench.topic((5, 6), size=MIB)
+    def test_a_dead_broker_neither_leads_nor_copies_and_leaves_gaps_that_hide_nothing_else(self, bench: Bench) -> None:
+        moved, led = bench.topic((1, 2)), bench.topic((6, 2, 3))
+        name = bench.topic((5, 6), size=MIB, configs={"min.insync.replicas": "2"})
+        key = TopicPartition(name, 0)
         bench.wait_until(lambda: _is_measured(bench, name), "sizes")
+        told = bench.admin.disk_report()
+        dirs = {number: [one for one in told.dirs if one.broker_id == number] for number in range(1, 7)}
+        assert all(len({one.path for one in found}) == 2 for found in dirs.values())
+        assert {(one.error, one.is_cordoned) for one in told.dirs} == {(None, False)}
+        held = {one.broker_id: one for one in told.replicas if one.topic_partition == key}
+        assert {5, 6} == set(held)
+        assert all((one.size_bytes or 0) >= MIB and not one.is_future for one in held.values())
         bench.kill(6)
+        told = bench.admin.disk_report()
+        assert (told.silent, {one.broker_id for one in told.dirs}) == ((), {1, 2, 3, 4, 5})
+        assert {one.broker_id for one in told.replicas if one.topic_partition == key} == {5}
         # Before Kafka 4.0 (KIP-1073) a dead broker is not told at all.
         bench.wait_until(lambda: bench.admin.brokers().get(6, DEAD).is_fenced, "6 to be fenced")
         seen = bench.admin.observe()
@@ -741,9 +706,24 @@ class AdminContract:
         assert not seen.is_alive(6)
         assert 6 not in bench.admin.broker_configs([5, 6])
         assert list(bench.admin.disks([5, 6]).log_dirs) == [5]
-        assert (TopicPartition(name, 0), 6) not in bench.admin.disks([5, 6], [TopicPartition(name, 0)]).replica_bytes
+        assert (key, 6) not in bench.admin.disks([5, 6], [key]).replica_bytes
         with pytest.raises(ClusterUnavailable, match="Broker 6 does not answer"):
             bench.admin.alter_broker_configs(6, [SET(FOLLOWER_THROTTLED_RATE, "1")])
+        bench.wait_until(lambda: bench.partition(name).isr == (5,), "6 to be missed")
+        wanted = [(6,)] if bench.cluster.kafka_version >= (4, 1) else [None, ()]
+        bench.wait_until(lambda: _eligible(bench, name) in wanted, f"{wanted} to be told")
+        assert bench.move(moved, (1, 6)) == OK
+        bench.wait_until(lambda: bench.partition(led).leader == 2, "2 to lead")
+        assert bench.elect(led).error == "PREFERRED_LEADER_NOT_AVAILABLE"
+        bench.admin.clock.sleep(3)
+        assert bench.moving(moved) == Reassignment((1, 6, 2), (6,), (2,))
+        assert bench.move(moved, None) == OK
+        bench.wait_until(lambda: bench.is_at_rest(moved, {0: (1, 2)}), "the cancel to show")
+        bench.start(6)
+        bench.wait_until(lambda: 6 in bench.partition(led).isr, "6 to be in sync again")
+        assert bench.partition(led).leader == 2
+        assert bench.elect(led) == OK
+        bench.wait_until(lambda: bench.partition(led).leader == 6, "6 to lead")
 
 
 @dataclass
@@ -796,3 +776,9 @@ class Sequenced:
 def _is_measured(bench: Bench, name: str) -> bool:
     sizes = [size for one in bench.admin.observe().topics[name].partitions for size in one.sizes]
     return bool(sizes) and all(size is not None and size >= MIB for size in sizes)
+
+
+def _eligible(bench: Bench, name: str) -> object:
+    """Return who may lead a topic's one partition though it is not in sync."""
+    (partition,) = bench.admin.with_eligible_leaders(bench.admin.topics([name]))[name].partitions
+    return partition.elr

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +14,6 @@ TESTS = Path(__file__).parents[1]
 STARTS_A_BROKER = """
 import signal, sys
 from helpers.brokers.cluster import KafkaCluster
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores it
 cluster = KafkaCluster(version=sys.argv[1], broker_ids=(1,))
 print(cluster.pid(1), cluster.log_dirs(1)[0].parent.parent, flush=True)
 signal.pause()
@@ -35,10 +33,7 @@ def wait_until_ended(pid: int) -> None:
 
 
 @pytest.mark.brokers
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_brokers_and_their_data_go_when_the_test_process_is_killed(
-    how: signal.Signals, kafka_version: str, tmp_path: Path
-) -> None:
+def test_brokers_and_their_data_go_when_the_test_process_is_killed(kafka_version: str, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     command = [sys.executable, "-c", STARTS_A_BROKER, kafka_version]
     said = tmp_path / "said"
@@ -51,7 +46,7 @@ def test_brokers_and_their_data_go_when_the_test_process_is_killed(
         assert line, said.read_text()
         pid, folder = line.split()
         assert is_running(int(pid))
-        tests.send_signal(how)
+        tests.kill()
     wait_until_ended(int(pid))
     wait_for(lambda: not Path(folder).exists(), "its data to be gone")
 
