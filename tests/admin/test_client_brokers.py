@@ -6,14 +6,8 @@ from functools import partial
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, ResourceType
+from helpers.brokers.by_hand import allow
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 from helpers.waiting import HANG, wait_for
@@ -151,14 +145,8 @@ def test_every_missing_right_is_named_and_nothing_passes_for_empty(three: KafkaC
 
 def test_a_topic_that_kafka_hides_is_noticed_by_its_log_dirs(three: KafkaCluster, admin: KafkaAdmin) -> None:
     create(admin, "hidden", (1, 2, 3))
-    grant = AdminClient({"bootstrap.servers": three.bootstrap, "log_level": 0})
-    rights = [AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS]
-    rule = (ResourcePatternType.LITERAL, "User:reader", "*")
-    bindings = [
-        AclBinding(ResourceType.BROKER, "kafka-cluster", *rule, right, AclPermissionType.ALLOW) for right in rights
-    ]
-    for granted in grant.create_acls(bindings).values():
-        granted.result()
+    rights = (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
+    allow(three, "reader", ResourceType.BROKER, "kafka-cluster", *rights)
     limited = connect(three.properties_of("reader"))
     wait_for(lambda: _may_list(limited), "the right to be known")
     with pytest.raises(MissingRight, match=r"Reading a topic needs the right Describe on topic .*hidden"):
@@ -260,7 +248,7 @@ def join_with_own_protocol(admin: KafkaAdmin, group_id: str) -> None:
 def test_the_cluster_is_observed_with_few_requests(
     three: KafkaCluster, admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = [f"many-{number:03}" for number in range(120)]
+    names = [f"many-{number:03}" for number in range(40)]
     changes = [CreateTopic(name, 2, 2, {"retention.ms": "1000000"}, {0: (1, 2), 1: (2, 3)}) for name in names]
     assert set(admin.create_topics(changes).values()) == {Answer()}
     leaders = {TopicPartition(name, number): leader for name in names for number, leader in ((0, 1), (1, 2))}
@@ -337,16 +325,13 @@ def test_a_transaction_that_no_coordinator_knows_is_told_from_one_that_is_only_l
     assert second.known.began_ms > now - HOUR_MS // 2
     assert admin.late_transactions(leaders, now - 2 * HOUR_MS).found == ()
 
-    grant = AdminClient({"bootstrap.servers": three.bootstrap, "log_level": 0})
     limited = connect(three.properties_of("nobody"))
     unread = LateTransactions(now, untold=0)
     for right, expected in (
         (AclOperation.DESCRIBE, replace(unread, untold=2)),
         (AclOperation.READ, replace(unread, hidden=2)),
     ):
-        rule = (ResourcePatternType.LITERAL, "User:nobody", "*", right, AclPermissionType.ALLOW)
-        for granted in grant.create_acls([AclBinding(ResourceType.TOPIC, "written", *rule)]).values():
-            granted.result()
+        allow(three, "nobody", ResourceType.TOPIC, "written", right)
         wait_for(lambda: limited.late_transactions(leaders, now) == expected, f"{right} to be known")  # noqa: B023
     limited.close()
 

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from confluent_kafka.admin import AdminClient, NewTopic
+from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 from helpers.brokers.run import SMOOTH
 from helpers.program.command_line import Outcome
-from helpers.waiting import HANG
 from journeys.installed import Installed
 
 pytestmark = pytest.mark.brokers
@@ -40,11 +39,7 @@ class Team:
 
     def create_topics(self) -> None:
         """Make the topics as somebody made them by hand, years ago."""
-        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
-        topics = [NewTopic(name, len(lists), replica_assignment=lists) for name, lists in PLACES.items()]
-        for done in admin.create_topics(topics).values():
-            done.result(HANG)
-        self.kafka.wait_for(lambda: all(len(self.observer.topic(name)) == len(PLACES[name]) for name in PLACES), "them")
+        create(self.kafka, PLACES)
         for number in range(len(PLACES[ORDERS])):
             self.kafka.produce(ORDERS, number, size=1_500_000)
 

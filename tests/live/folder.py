@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from helpers.brokers.by_hand import delete
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
 from helpers.brokers.observer import THROTTLES, Observer
@@ -97,11 +98,8 @@ spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for repl
 
     def heal(self, *topics: str) -> None:
         """Remove these topics, and with them their reassignments, and every broker's throttle."""
-        left = [topic for topic in topics if self.observer.topic(topic)]
-        for answer in (self.admin.delete_topics(left) if left else {}).values():
-            answer.result(timeout=HANG)
+        delete(self.kafka, *topics)
         self.set_throttles({(ResourceType.BROKER, str(broker)): {} for broker in self.kafka.alive})
-        self.kafka.wait_for(lambda: not list(self.observer.partitions(*topics)), "the topics to be gone")
 
     @contextlib.contextmanager
     def started(self, *arguments: str | Path) -> Iterator["subprocess.Popen[str]"]:

@@ -18,7 +18,7 @@ CORDON = "cordoned.log.dirs"
 SINCE = "4.3"
 FILLED, LEFT, MEANWHILE = "cordon-filled", "cordon-left", "cordon-meanwhile"
 DYNAMIC, STATIC = 3, 4
-SIZE = 3_000_000
+SIZE = 1_000_000
 ENDS = ("success", "cancel", "SIGINT", "SIGTERM", "SIGHUP", "killed, then cancel", "killed, then doctor")
 EVEN = "balance: {replicas: even}"
 
@@ -147,9 +147,9 @@ def test_whatever_ends_the_run_the_cordon_is_given_back(folder: LiveFolder, end:
 def draining(folder: LiveFolder) -> str:
     """Return a plan that empties a broker in stages of one partition, with some seconds of copying."""
     partitions = {0: (DYNAMIC, 1), 1: (2, DYNAMIC), 2: (1, DYNAMIC)}
-    folder.moves = "throttle: 2MiB/s, perStage: 1"
+    folder.moves = "throttle: 500kB/s, perStage: 1"
     folder.create({LEFT: partitions}, size=SIZE)
-    spec = (f"brokers: [{{id: {DYNAMIC}, state: draining}}]", "moves: {throttle: 2MiB/s, perStage: 1}")
+    spec = (f"brokers: [{{id: {DYNAMIC}, state: draining}}]", "moves: {throttle: 500kB/s, perStage: 1}")
     declared(folder, {LEFT: "{replicationFactor: 2}"}, *spec)
     folder.run("plan", "--out", "drain.json", "--detailed-exitcode", expect=2)
     return "drain.json"

@@ -28,11 +28,10 @@ pytestmark = pytest.mark.brokers
 
 INSIDE = "dirs-inside"
 EMPTIED = 2
-RATE = 400_000
+RATE = 200_000
 SLOW = RATE // 10
-"""No replica of 3 MB that is copied so slowly is there within a minute."""
-SIZE = 3 * MB
-"""More than what a broker copies at once before its throttle holds: ten seconds' bytes."""
+"""No replica of 1 MB that is copied so slowly is there within half a minute."""
+SIZE = MB
 LISTS: Assignment = {number: ((1, 2, 3), (2, 3, 1), (3, 1, 2))[number % 3] for number in range(6)}
 
 
@@ -148,7 +147,7 @@ def test_a_disk_that_is_declared_draining_is_empty_after_a_plan_and_its_run(fold
     kafka = folder.kafka
     first, second = (str(path) for path in kafka.log_dirs(EMPTIED))
     folder.moves, folder.brokers = (
-        "throttle: 1MB/s",
+        "throttle: 200kB/s",
         f"{{id: {EMPTIED}, logDirs: [{{path: {first}, state: draining}}]}}",
     )
     plan = folder.plan("drain", {INSIDE: LISTS}, config="min.insync.replicas: 2")

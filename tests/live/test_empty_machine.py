@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, ElectionType, TopicPartition
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
 from helpers.brokers.run import SMOOTH
@@ -36,8 +37,8 @@ THERE: Mapping[str, Assignment] = {
     SLOW: {0: (3, 2), 1: (4, 5), 2: (1, 2)},
 }
 RATES = {QUICK: "1000000", SLOW: "50000"}
-SIZES = {QUICK: 20_000, SLOW: 2_500_000}
-"""What is slow copies for 40 s: Kafka lets ten seconds' bytes through at once."""
+SIZES = {QUICK: 20_000, SLOW: 1_500_000}
+"""What is slow copies for 30 s."""
 WAYS = ("doctor", "apply", "cancel")
 LOCK_AWAITED = 8
 OF_OTHER_STEPS = {
@@ -239,10 +240,7 @@ def folder(tmp_path: Path, steady: KafkaCluster) -> Iterator[LiveFolder]:
 def planned(folder: LiveFolder) -> Mapping[str, str]:
     """Create the topics and make every plan; return their files by name."""
     first = {**BACK, SLOW: {**BACK[SLOW], 0: (2, 1)}, OTHER: {0: (1, 2)}}
-    new = [NewTopic(name, len(of), replica_assignment=[list(one) for one in of.values()]) for name, of in first.items()]
-    for answer in folder.admin.create_topics(new).values():
-        answer.result(HANG)
-    folder.kafka.wait_for(lambda: all(len(folder.state(name)) == len(first[name]) for name in first), "the topics")
+    create(folder.kafka, first)
     for topic, size in SIZES.items():
         for number in BACK[topic]:
             folder.kafka.produce(topic, number, size=size)
@@ -310,9 +308,7 @@ def test_a_run_of_more_moves_than_its_record_holds_goes_back_to_the_replicas_it_
     drawn = {number: chance.sample(kafka.broker_ids, 3) for number in range(1000)}
     before = {number: (first, second) for number, (first, second, _) in drawn.items()}
     after = {number: (second, third) for number, (_, second, third) in drawn.items()}
-    new = NewTopic(SLOW, len(before), replica_assignment=[list(one) for one in before.values()])
-    folder.admin.create_topics([new])[SLOW].result(HANG)
-    kafka.wait_for(lambda: len(folder.state(SLOW)) == len(before), "the topic")
+    create(kafka, {SLOW: before})
     for number in range(5):
         kafka.produce(SLOW, number, size=SIZES[SLOW])
     folder.set_throttles({(ResourceType.BROKER, "2"): {RATE_KEYS[0]: "50000"}})

@@ -33,19 +33,25 @@ def test_a_run_that_meets_no_fault_is_one_request(tmp_path: Path, brokers: Kafka
     tally.passed("timing", run, delivery)
 
 
-def test_a_destination_that_crashes_and_returns_gets_its_replicas(
+def test_moves_outlive_their_destination_and_a_source_that_is_the_active_controller(
     tmp_path: Path, brokers: KafkaCluster, tally: Tally
 ) -> None:
-    run = LiveRun(tmp_path, brokers, "returns", *replaced(OTHERS, DESTINATION), throttle="900kB/s")
+    run = LiveRun(tmp_path, brokers, "returns", *replaced(OTHERS, DESTINATION), 600_000, "200kB/s")
     with run.delivery() as delivery:
         applying = run.start()
         run.wait_in_flight(DESTINATION)
+        assert len(busy_groups(run.checker.before, run.checker.look())) == 1, "a run holds the lock, and that is seen"
+        controller = active_controller(brokers.bootstrap)
+        led = next(number for number, replicas in run.before.items() if replicas[0] == controller)
+        assert run.leader(led) == controller
         brokers.kill(DESTINATION)
+        brokers.kill(controller)
+        brokers.wait_for(lambda: active_controller(brokers.bootstrap) not in {controller, -1}, "a new controller")
         run.assert_in_flight()
-        brokers.start(DESTINATION)
+        brokers.start(controller, DESTINATION)
         finish(run, applying)
     run.checker.finished(tmp_path, PLAN, delivery)
-    tally.passed("destination killed, returns", run, delivery)
+    tally.passed("destination, source and controller killed, return", run, delivery)
 
 
 @pytest.mark.deep
@@ -81,39 +87,6 @@ def test_a_dead_destination_is_told_by_the_next_controller_too(
         )
     run.checker.finished(tmp_path, PLAN, delivery)
     tally.passed("controller and destination", run, delivery)
-
-
-def test_a_source_that_crashes_loses_nothing_and_its_moves_go_on(
-    tmp_path: Path, brokers: KafkaCluster, tally: Tally
-) -> None:
-    run = LiveRun(tmp_path, brokers, "source", *replaced(OTHERS, DESTINATION), throttle="600kB/s")
-    source = run.before[0][0]
-    with run.delivery() as delivery:
-        assert run.leader(0) == source
-        applying = run.start()
-        run.wait_in_flight(DESTINATION)
-        brokers.kill(source)
-        run.assert_in_flight()
-        brokers.start(source)
-        finish(run, applying)
-    run.checker.finished(tmp_path, PLAN, delivery)
-    tally.passed("leader killed", run, delivery)
-
-
-def test_moves_outlive_the_active_controller(tmp_path: Path, brokers: KafkaCluster, tally: Tally) -> None:
-    run = LiveRun(tmp_path, brokers, "controller", *replaced(OTHERS, DESTINATION), throttle="600kB/s")
-    with run.delivery() as delivery:
-        applying = run.start()
-        run.wait_in_flight(DESTINATION)
-        assert len(busy_groups(run.checker.before, run.checker.look())) == 1, "a run holds the lock, and that is seen"
-        controller = active_controller(brokers.bootstrap)
-        brokers.kill(controller)
-        brokers.wait_for(lambda: active_controller(brokers.bootstrap) not in {controller, -1}, "a new controller")
-        run.assert_in_flight()
-        brokers.start(controller)
-        finish(run, applying)
-    run.checker.finished(tmp_path, PLAN, delivery)
-    tally.passed("controller killed", run, delivery)
 
 
 @pytest.mark.deep

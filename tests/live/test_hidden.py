@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.network import CLIENT, PrivateNetwork, what_is_missing
 from helpers.brokers.run import MB, PLAN, SMOOTH, LiveRun, replaced
 from helpers.figures import Tell
-from helpers.waiting import HANG
 from live.faults import LEFT_OVER, Tally
 from live.worlds import Watched, described
 
@@ -37,11 +36,8 @@ def brokers(network: PrivateNetwork, kafka_version: str) -> Iterator[KafkaCluste
     """Five brokers; those that get hidden do not coordinate the lock, without which no run goes on."""
     settings = SMOOTH | {"offsets.topic.num.partitions": "1"}
     with KafkaCluster(version=kafka_version, broker_ids=BROKERS, settings=settings, network=network) as started:
-        admin = AdminClient({"bootstrap.servers": started.bootstrap})
         seen = sorted({*BROKERS} - {DESTINATION, SOURCE})
-        offsets = NewTopic(OFFSETS_TOPIC, 1, replica_assignment=[seen], config={"cleanup.policy": "compact"})
-        for answer in admin.create_topics([offsets]).values():
-            answer.result(HANG)
+        create(started, {OFFSETS_TOPIC: [seen]}, {"cleanup.policy": "compact"})
         yield started
 
 

@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from helpers.brokers.by_hand import create, delete
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 from helpers.program.warm import reconciler
-from helpers.waiting import HANG
 
 pytestmark = pytest.mark.brokers
 
@@ -22,31 +21,15 @@ TOPICS: Topics = {
     "import-two": ([[1, 2], [5, 6]], {}),
     "import-odd": ([[1, 4, 2], [2, 3, 4]], {"compression.type": "zstd"}),
 }
-LATER: Topics = {"import-later": ([[2, 3, 4], [3, 4, 5]], COMPACT)}
+LATER = "import-later"
 
 
 @pytest.fixture
 def live(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
-    admin, observer = AdminClient({"bootstrap.servers": kafka.bootstrap}), Observer(kafka.bootstrap)
-    all_names = [*TOPICS, *LATER]
-    create(kafka, TOPICS)
+    for name, (lists, configs) in TOPICS.items():
+        create(kafka, {name: lists}, configs)
     yield kafka
-    for answer in admin.delete_topics(all_names).values():
-        answer.result(timeout=HANG)
-    kafka.wait_for(lambda: not list(observer.partitions(*all_names)), "the topics to be gone")
-
-
-def create(kafka: KafkaCluster, topics: Topics) -> None:
-    """Make topics as somebody does by hand, and wait until they are there."""
-    admin, observer = AdminClient({"bootstrap.servers": kafka.bootstrap}), Observer(kafka.bootstrap)
-    new = [
-        NewTopic(name, len(lists), replica_assignment=lists, config=dict(configs))
-        for name, (lists, configs) in topics.items()
-    ]
-    for answer in admin.create_topics(new).values():
-        answer.result(timeout=HANG)
-    kafka.wait_for(lambda: len(list(observer.partitions(*topics))) == sum(len(each[0]) for each in topics.values()),
-                   "the topics to be there")  # fmt: skip
+    delete(kafka, *TOPICS, LATER)
 
 
 def test_an_imported_cluster_plans_to_nothing_and_an_edit_is_applied(live: KafkaCluster, tmp_path: Path) -> None:
@@ -55,7 +38,7 @@ def test_an_imported_cluster_plans_to_nothing_and_an_edit_is_applied(live: Kafka
     reconciler("validate", cwd=tmp_path)
     planned = reconciler("plan", "--detailed-exitcode", cwd=tmp_path)
     assert planned.out.startswith("No changes. ")
-    create(live, LATER)
+    create(live, {LATER: [[2, 3, 4], [3, 4, 5]]}, COMPACT)
     assert "topics.yaml: import-later" in reconciler("import", cwd=tmp_path).err
     reconciler("diff", "--detailed-exitcode", cwd=tmp_path)
     folder = tmp_path / "desired-state" / "live"

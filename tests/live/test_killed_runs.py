@@ -33,12 +33,13 @@ AFTER: Mapping[str, Assignment] = {
     MOVED: {0: (3, 2), 1: (1, 3), 2: (4, 6), 3: (1, 4), 4: (5, 6), 5: (5, 1)},
     GROWN: {0: (2, 3, 4), 1: (6, 5, 1), 2: (4, 1, 3), 3: (2, 3, 5)},
 }
-SIZE = 2_000_000
+SIZE = 400_000
 OF_CANCEL = frozenset({"withdraw.before", "withdraw.sent"})
 AT_THE_END = frozenset({"unthrottle.topic", "unthrottle.broker", "unthrottle.sent", "end.before", "end.recorded"})
 OF_ROLLBACK = frozenset(
     {"withdraw.before", "withdraw.sent", "topics.sent", "intent.written", "reassign.sent", "poll", "unthrottle.broker"}
 )
+OF_A_WHOLE_ROLLBACK = frozenset({"topics.sent", "unthrottle.broker"})
 OF_LOG_DIRS = frozenset({"dirs.before", "dirs.sent", "dirs.recorded"})
 """See `test_dir_moves.py`."""
 OF_APPLY = frozenset(CRASH_POINTS) - OF_CANCEL - OF_LOG_DIRS
@@ -60,7 +61,7 @@ AN_OPERATORS_OWN = {
 
 @pytest.fixture
 def folder(tmp_path: Path, steady: KafkaCluster) -> Iterator[LiveFolder]:
-    live = LiveFolder(tmp_path / "here", steady, moves=moves_at("2MiB/s"))
+    live = LiveFolder(tmp_path / "here", steady, moves=moves_at("500kB/s"))
     yield live
     live.heal(*TOPICS)
 
@@ -99,7 +100,7 @@ def times(points: Collection[str]) -> Counter[str]:
 
 
 def size_for(points: Counter[str]) -> int:
-    """Return the bytes of a partition: where many die its copy lasts, beyond what a broker's quota has saved up."""
+    """Return the bytes of a partition: where many die its copy lasts."""
     return SIZE if points.total() < LOCK_AWAITED else 5 * SIZE
 
 
@@ -112,7 +113,7 @@ def elsewhere(folder: LiveFolder, plan: str) -> Path:
 
 
 @parts("points", Counter(OF_SOME_STEPS), deep=times(OF_APPLY))
-def test_a_run_killed_at_crash_points_ends_as_one_that_never_died(
+def test_a_run_killed_at_crash_points_ends_as_one_that_never_died_and_so_does_its_rollback(
     folder: LiveFolder, figures: Tell, tally: Tally, points: Counter[str]
 ) -> None:
     kafka = folder.kafka
@@ -122,8 +123,9 @@ def test_a_run_killed_at_crash_points_ends_as_one_that_never_died(
     folder.set_throttles(AN_OPERATORS_OWN)
     checker, copies = Checker(kafka, *TOPICS), Copies(kafka, *TOPICS)
     plan = folder.plan("plan", AFTER, config="retention.ms: 2d")
-    with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED]), records_per_second=50) as delivery:
-        deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), Counter(points), copies)
+    places = (folder.path, elsewhere(folder, plan))
+    with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED])) as delivery:
+        deaths = Deaths(folder, places, Counter(points), copies)
         deaths.until_it_ends("apply", plan, "--yes")
         folder.run("apply", plan, "--yes")
     checker.finished(folder.path, plan, delivery)
@@ -132,20 +134,28 @@ def test_a_run_killed_at_crash_points_ends_as_one_that_never_died(
     assert set(deaths.killed) == set(points), f"never killed at {sorted(set(points) - set(deaths.killed))}"
     figures("live kills, apply", f"{deaths.killed.total()} kill -9 at {len(deaths.killed)} crash points")
     tally.accepted("apply killed", checker, delivery)
+    with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED])) as delivery:
+        deaths = Deaths(folder, places, Counter(OF_A_WHOLE_ROLLBACK), copies)
+        deaths.until_it_ends("cancel", "--rollback", "--yes", plan)
+        folder.run("cancel", "--rollback", "--yes", plan)
+    assert checker.faults(checker.lists, delivery) == []
+    assert {folder.observer.overrides(ResourceType.TOPIC, topic)["retention.ms"] for topic in TOPICS} == {"86400000"}
+    assert set(deaths.killed) == OF_A_WHOLE_ROLLBACK
+    tally.accepted("rollback killed", checker, delivery)
 
 
-@parts("points", Counter(OF_CANCEL), deep=times(OF_CANCEL | AT_THE_END))
+@pytest.mark.deep
 def test_a_cancel_killed_at_crash_points_takes_back_all_that_is_in_flight(
-    folder: LiveFolder, figures: Tell, tally: Tally, points: Counter[str]
+    folder: LiveFolder, figures: Tell, tally: Tally
 ) -> None:
-    kafka = folder.kafka
+    kafka, points = folder.kafka, times(OF_CANCEL | AT_THE_END)
     folder.create(BEFORE, size=size_for(points), config="retention.ms: 1d")
     folder.moves = moves_at("30kB/s")  # so that what is to be taken back does not end meanwhile
     folder.set_throttles(AN_OPERATORS_OWN)
     checker = Checker(kafka, *TOPICS)
     as_it_is = {1: BEFORE[MOVED][1]}  # a change of order ends at once: nothing takes it back
     plan = folder.plan("plan", {**AFTER, MOVED: {**AFTER[MOVED], **as_it_is}}, config="retention.ms: 2d")
-    with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED]), records_per_second=50) as delivery:
+    with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED])) as delivery:
         folder.kill("poll", "apply", plan, "--yes")
         bury(kafka.bootstrap)
         deaths = Deaths(folder, (folder.path, elsewhere(folder, plan)), Counter(points), Copies(kafka, *TOPICS))
@@ -157,18 +167,17 @@ def test_a_cancel_killed_at_crash_points_takes_back_all_that_is_in_flight(
     tally.accepted("cancel killed", checker, delivery)
 
 
-@parts("points", Counter({"topics.sent", "unthrottle.broker"}), deep=times(OF_ROLLBACK))
+@pytest.mark.deep
 def test_a_rollback_killed_again_and_again_ends_where_the_plan_began(
-    folder: LiveFolder, figures: Tell, tally: Tally, points: Counter[str]
+    folder: LiveFolder, figures: Tell, tally: Tally
 ) -> None:
-    kafka = folder.kafka
-    if size_for(points) > SIZE:
-        folder.moves = moves_at("250kB/s")
+    kafka, points = folder.kafka, times(OF_ROLLBACK)
+    folder.moves = moves_at("250kB/s")
     folder.create(BEFORE, size=size_for(points), config="retention.ms: 1d")
     folder.set_throttles(AN_OPERATORS_OWN)
     checker = Checker(kafka, *TOPICS)
     plan = folder.plan("plan", AFTER, config="retention.ms: 2d")
-    with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED]), records_per_second=50) as delivery:
+    with Delivery(kafka.bootstrap, MOVED, len(BEFORE[MOVED])) as delivery:
         folder.kill("stage.done:2", "apply", plan, "--yes")  # the topics, and the first stage that copies
         bury(kafka.bootstrap)
         folder.kill("poll", "apply", plan, "--yes")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
 from helpers.brokers.observer import Observer
@@ -17,15 +17,14 @@ from helpers.depth import parts
 from helpers.figures import Tell
 from helpers.program.held_runs import HeldRun
 from helpers.program.warm import reconciler
-from helpers.waiting import HANG
 
 from reconciler.admin.client import KafkaAdmin, connect
 
 pytestmark = pytest.mark.brokers
 
 SWAP = {0: (1, 2), 1: (2, 1)}, {0: (1, 3), 1: (2, 4)}
-SIZE, SLOW = 12 * MB, "100kB/s"
-"""Moves that take two minutes: for tests that take them back, and need them in flight for as long as they look."""
+SIZE, SLOW = 4 * MB, "100kB/s"
+"""Moves that take 40 s and more: for tests that take them back, and need them in flight for as long as they look."""
 
 
 @pytest.fixture
@@ -71,8 +70,7 @@ spec: {{config: {{retention.ms: {milliseconds}}}}}
 def test_of_two_applies_at_once_one_runs_and_the_other_names_it(
     tmp_path: Path, cluster: KafkaCluster, figures: Tell, races: int
 ) -> None:
-    client = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    client.create_topics([NewTopic("raced", 1, 2, config={"retention.ms": "2000000"})])["raced"].result(HANG)
+    create(cluster, {"raced": [[1, 2]]}, {"retention.ms": "2000000"})
     at = ("--bootstrap-server", cluster.bootstrap)
     forth = plan_of(tmp_path, cluster, "forth.json", retention(1_000_000))
     reconciler("apply", forth, "--yes", *at, cwd=tmp_path)

@@ -1,15 +1,14 @@
 """The log dirs of a destination on real brokers: one that is chosen, and one that is full."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import NewTopic
+from helpers.brokers.by_hand import create
 from helpers.brokers.checker import Checker
 from helpers.brokers.cluster import KafkaCluster, can_mount
 from helpers.brokers.delivery import Delivery
 from helpers.brokers.run import MB, SMOOTH
-from helpers.waiting import HANG
 from live.faults import Tally
 from live.folder import Assignment, LiveFolder
 from live.other_hands import pin
@@ -22,21 +21,14 @@ CHOSEN, FILLER, FULL = "dirs-chosen", "dirs-filler", "dirs-full"
 NEW = 4
 SMALL_MB, LEFT_MB = 48, 3
 FAILED = 1
-
-
-@pytest.fixture(scope="module")
-def four(kafka_version: str) -> Iterator[KafkaCluster]:
-    """Four brokers with two data folders each; where that may be, the second one of broker 4 is a small disk."""
-    with KafkaCluster(version=kafka_version, broker_ids=(1, 2, 3), settings=SMOOTH) as started:
-        started.add(NEW, small_dir_mb=SMALL_MB if can_mount() else None)
-        yield started
+MOVES = "throttle: 4MB/s, perBroker: 100"
 
 
 @pytest.fixture
-def folder(tmp_path: Path, four: KafkaCluster) -> Iterator[LiveFolder]:
-    live = LiveFolder(tmp_path, four, moves="throttle: 4MB/s, perBroker: 100")
+def folder(tmp_path: Path, steady: KafkaCluster) -> Iterator[LiveFolder]:
+    live = LiveFolder(tmp_path, steady, moves=MOVES)
     yield live
-    live.heal(CHOSEN, FILLER, FULL)
+    live.heal(CHOSEN, FILLER)
 
 
 def log_dirs(kafka: KafkaCluster, broker: int, topic: str) -> dict[str, Path]:
@@ -66,17 +58,19 @@ def test_new_replicas_land_in_the_log_dirs_that_the_plan_names(folder: LiveFolde
 def fill(folder: LiveFolder, path: Path, partitions: int = 8) -> None:
     """Put a topic's partitions on the new broker, all of them into that dir."""
     pin(folder.kafka.bootstrap, {(FILLER, number, NEW): str(path) for number in range(partitions)})
-    folder.admin.create_topics([NewTopic(FILLER, partitions, replica_assignment=[[NEW]] * partitions)])[FILLER].result(
-        HANG
-    )
+    create(folder.kafka, {FILLER: [[NEW]] * partitions})
     folder.kafka.wait_for(lambda: len(log_dirs(folder.kafka, NEW, FILLER)) == partitions, "the filler")
     assert set(log_dirs(folder.kafka, NEW, FILLER).values()) == {path}
 
 
 @pytest.mark.deep
 @pytest.mark.skipif(not can_mount(), reason="only root may mount the small disk that this needs")
-def test_a_move_to_a_disk_that_gets_full_is_found_and_taken_back(folder: LiveFolder, tally: Tally) -> None:
-    kafka = folder.kafka
+def test_a_move_to_a_disk_that_gets_full_is_found_and_taken_back(
+    tmp_path: Path, new_kafka: Callable[..., KafkaCluster], tally: Tally
+) -> None:
+    kafka = new_kafka(broker_ids=(1, 2, 3), settings=SMOOTH)
+    kafka.add(NEW, small_dir_mb=SMALL_MB)
+    folder = LiveFolder(tmp_path, kafka, moves=MOVES)
     before: Mapping[str, Assignment] = {FULL: {0: (1, 2), 1: (2, 3)}}
     after: Mapping[str, Assignment] = {FULL: {0: (1, NEW), 1: (2, 1)}}
     folder.create(before, size=12 * MB)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import NewPartitions, NewTopic, ResourceType
+from confluent_kafka.admin import NewPartitions, ResourceType
+from helpers.brokers.by_hand import create, delete
 from helpers.brokers.checker import Checker
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.delivery import Delivery
@@ -25,15 +26,15 @@ AFTER: Mapping[str, Assignment] = {
     STAYS: {0: (1, 6), 1: (2, 6), 2: (3, 5)},
     OTHER: {0: (4, 6), 1: (5, 6)},
 }
-SIZES = {STAYS: 750_000, OTHER: 3_000_000}
-"""Bytes of a partition: what others touch is no part of the ten seconds' bytes that Kafka lets through at once."""
+SIZES = {STAYS: 200_000, OTHER: 1_000_000}
+"""Bytes of a partition: what others touch is in flight for some seconds."""
 DONE, FAILED, STALE = 0, 1, 4
 
 
 @pytest.fixture
 def folder(tmp_path: Path, steady: KafkaCluster) -> Iterator[LiveFolder]:
     """A folder whose plan, `plan.json`, moves both topics, slowly, in one stage."""
-    live = LiveFolder(tmp_path, steady, moves="throttle: 150kB/s, perBroker: 100")
+    live = LiveFolder(tmp_path, steady, moves="throttle: 200kB/s, perBroker: 100")
     live.create(BEFORE)
     for topic, size in SIZES.items():
         for number in BEFORE[topic]:
@@ -61,8 +62,7 @@ def wanted(checker: Checker, **changed: tuple[int, ...]) -> dict[str, tuple[int,
 
 def test_a_partition_that_somebody_else_reassigns_is_left_alone_and_named(folder: LiveFolder, tally: Tally) -> None:
     kafka = folder.kafka
-    folder.admin.create_topics([NewTopic(THEIRS, 1, replica_assignment=[[1, 2]])])[THEIRS].result(HANG)
-    kafka.wait_for(lambda: folder.observer.topic(THEIRS) != {}, "their topic")
+    create(kafka, {THEIRS: [[1, 2]]})
     kafka.produce(THEIRS, 0, size=SIZES[STAYS])
     both = {f"{side}.replication.throttled.replicas": "*" for side in ("leader", "follower")}
     folder.set_throttles({(ResourceType.TOPIC, THEIRS): both})
@@ -84,7 +84,7 @@ def test_a_partition_that_somebody_else_reassigns_is_left_alone_and_named(folder
 def test_a_topic_deleted_while_it_moves_is_named_and_the_rest_ends(folder: LiveFolder, tally: Tally) -> None:
     checker = Checker(folder.kafka, STAYS)
     with Delivery(folder.kafka.bootstrap, STAYS, len(BEFORE[STAYS])) as delivery:
-        told = told_when(folder, lambda: delete(folder, OTHER), expect=FAILED)
+        told = told_when(folder, lambda: delete(folder.kafka, OTHER), expect=FAILED)
     assert f"{OTHER}-0 is gone" in told
     assert checker.faults(wanted(checker), delivery) == []
     tally.accepted("topic deleted", checker, delivery)
@@ -96,9 +96,8 @@ def test_a_topic_made_again_while_it_moves_is_another_one_and_not_touched(folder
     checker = Checker(folder.kafka, *TOPICS)
 
     def delete_and_make_again() -> None:
-        delete(folder, OTHER)
-        lists = [list(replicas) for replicas in BEFORE[OTHER].values()]
-        folder.admin.create_topics([NewTopic(OTHER, len(lists), replica_assignment=lists)])[OTHER].result(HANG)
+        delete(folder.kafka, OTHER)
+        create(folder.kafka, {OTHER: BEFORE[OTHER]})
 
     with Delivery(folder.kafka.bootstrap, STAYS, len(BEFORE[STAYS])) as delivery:
         told = told_when(folder, delete_and_make_again, expect=FAILED)
@@ -127,8 +126,3 @@ def test_partitions_added_while_a_topic_moves_are_told_of_and_not_touched(folder
     assert "2 -> 3" in told
     assert checker.faults(wanted(checker, **{f"{OTHER}-2": made[0]}), delivery) == []
     tally.accepted("partitions added", checker, delivery)
-
-
-def delete(folder: LiveFolder, topic: str) -> None:
-    folder.admin.delete_topics([topic])[topic].result(HANG)
-    folder.kafka.wait_for(lambda: not folder.observer.topic(topic), f"{topic} to be gone")

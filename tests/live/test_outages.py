@@ -60,14 +60,11 @@ class Outage:
     """One topic on brokers that all go down, and what was acknowledged before."""
 
     def __init__(self, kafka: "KafkaCluster", topic: str, folder: Path) -> None:
-        from confluent_kafka.admin import AdminClient, NewTopic
+        from helpers.brokers.by_hand import create
 
         self.kafka, self.topic, self.folder = kafka, topic, folder
         self.acknowledged: dict[tuple[int, int], bytes] = {}
-        config = {"min.insync.replicas": str(MIN_ISR)}
-        new = NewTopic(topic, 1, replica_assignment=[list(HOLDERS)], config=config)
-        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-        admin.create_topics([new])[topic].result()
+        create(kafka, {topic: [HOLDERS]}, {"min.insync.replicas": str(MIN_ISR)})
         kafka.wait_for(lambda: self.eligible().isr == {*HOLDERS}, f"all of {topic} to be in sync")
 
     def stop(self, how: str, order: Sequence[int]) -> None:

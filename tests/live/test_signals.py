@@ -27,7 +27,7 @@ def names(run: LiveRun) -> set[str]:
 def test_a_signal_takes_the_moves_back_and_the_throttles_off(
     tmp_path: Path, mended: KafkaCluster, tally: Tally, numbers: list[signal.Signals]
 ) -> None:
-    run = LiveRun(tmp_path, mended, "signalled", BEFORE, AFTER, partition_bytes=2 * MB, throttle=SLOWEST)
+    run = LiveRun(tmp_path, mended, "signalled", BEFORE, AFTER, partition_bytes=MB, throttle=SLOWEST)
     with run.delivery() as delivery:
         for number in numbers:
             applying = run.start()

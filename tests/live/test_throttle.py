@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import NewTopic, ResourceType
+from confluent_kafka.admin import ResourceType
+from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.figures import Tell
 from helpers.waiting import HANG
@@ -22,9 +23,9 @@ TOPIC, IDLE = "rated", "rated-idle"
 BEFORE: Assignment = {0: (1, 2), 1: (3, 4)}
 AFTER: Assignment = {0: (5, 2), 1: (3, 6)}
 BROKERS = (1, 2, 3, 4, 5, 6)
-SIZE = 6_000_000
+SIZE = 3_000_000
 SLOW, FAST = "50kB/s", "20MB/s"
-"""At the one a move lasts for nearly two minutes, at the other it is over."""
+"""At the one a move lasts for a minute, at the other it is over."""
 BOTH_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 OPERATORS = {
@@ -44,11 +45,7 @@ class Rated:
 
     def __init__(self, folder: LiveFolder, throttle: str | None, operators: Values) -> None:
         self.folder, self.kafka = folder, folder.kafka
-        lists = [list(one) for one in BEFORE.values()]
-        new = [NewTopic(TOPIC, len(lists), replica_assignment=lists), NewTopic(IDLE, 1, replica_assignment=[[1, 2]])]
-        for answer in folder.admin.create_topics(new).values():
-            answer.result(HANG)
-        self.kafka.wait_for(lambda: len(folder.state(TOPIC)) == len(BEFORE) and len(folder.state(IDLE)) == 1, "topics")
+        create(folder.kafka, {TOPIC: BEFORE, IDLE: [[1, 2]]})
         for number in BEFORE:
             self.kafka.produce(TOPIC, number, size=SIZE)
         folder.set_throttles(operators)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.figures import Tell
 from helpers.program.warm import reconciler
@@ -53,10 +54,8 @@ def test_the_estimate_of_tiered_topics_is_what_is_copied(
 def made(kafka: KafkaCluster) -> None:
     """Make the topics on brokers 1 and 2, full, and wait until the remote tier has all that it will take."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    new = [NewTopic(name, 1, replica_assignment=[[1, 2]], config=config) for name, config in TOPICS.items()]
-    for answer in admin.create_topics(new).values():
-        answer.result(timeout=HANG)
-    for name in TOPICS:
+    for name, config in TOPICS.items():
+        create(kafka, {name: [[1, 2]]}, config)
         kafka.produce(name, 0, size=WRITTEN)
     for answer in admin.delete_records([TopicPartition("cut", 0, CUT_AT)]).values():
         answer.result(timeout=HANG)

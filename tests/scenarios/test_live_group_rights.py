@@ -6,17 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, ResourceType
+from helpers.brokers.by_hand import allow
 from helpers.brokers.cluster import KafkaCluster
 from helpers.program.warm import Ended, reconciler
-from helpers.waiting import HANG
 
 from reconciler.admin.client import KafkaAdmin, connect
 from reconciler.model.change import CreateTopic
@@ -61,12 +54,7 @@ class Reader:
 
     def grant(self, kind: ResourceType, name: str, operation: AclOperation) -> None:
         """Let the user do that."""
-        acl = AclBinding(
-            kind, name, ResourcePatternType.LITERAL, "User:reader", "*", operation, AclPermissionType.ALLOW
-        )
-        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap, "log_level": 0})
-        for done in admin.create_acls([acl]).values():
-            done.result(HANG)
+        allow(self.kafka, "reader", kind, name, operation)
 
     def run(self, *arguments: str, expect: int = 0) -> Ended:
         """Run `reconciler groups ARGUMENTS` as that user."""

@@ -1,7 +1,6 @@
 """Groups of real consumers on real brokers: `describe` shows what they own, `simulate` predicts what becomes of it."""
 
 import json
-import subprocess
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -12,8 +11,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as ConfluentPartition
+from helpers.brokers.by_hand import kafka_tool
 from helpers.brokers.cluster import KafkaCluster
-from helpers.brokers.kafka_jars import jars, java, tools_jar
 from helpers.program.warm import Ended, reconciler
 from helpers.waiting import HANG, wait_for
 from scenarios.consumers import Consumers, Owned
@@ -30,6 +29,7 @@ COUNT = sum(PARTITIONS.values())
 RECORDS = 30
 NAMES = ("ada", "bob", "cyd", "dan")
 CLASSIC, CONSUMER = "classic", "consumer"
+GROUPS_TOOL = "consumer.group.ConsumerGroupCommand"
 # The name under which `simulate` knows an assignor: how its consumers ask for it.
 ASSIGNORS = {
     "range": ("range", CLASSIC),
@@ -247,9 +247,8 @@ def test_kafkas_own_tool_and_ours_read_each_others_csv(
     before = shell.committed(group_id)
     assert before == {(ORDERS, number): 7 for number in range(PARTITIONS[ORDERS])} | {(CLICKS, 2): 9}
     shell.run(*ours, "--all-topics", "--to-current", "--export", "ours.csv")
-    theirs = kafka_consumer_groups(
-        kafka, "--reset-offsets", "--group", group_id, "--all-topics", "--to-current", "--export"
-    )
+    reset = ("--reset-offsets", "--group", group_id)
+    theirs = kafka_tool(kafka, GROUPS_TOOL, *reset, "--all-topics", "--to-current", "--export")
     assert sorted(theirs.replace('"', "").split()) == (tmp_path / "ours.csv").read_text().split()
     (tmp_path / "theirs.csv").write_text(theirs)
     # Theirs is read by us.
@@ -259,27 +258,11 @@ def test_kafkas_own_tool_and_ours_read_each_others_csv(
     # Ours is read by them.
     shell.run(*ours, "--all-topics", "--to-earliest", "--execute")
     file = str(tmp_path / "ours.csv")
-    kafka_consumer_groups(kafka, "--reset-offsets", "--group", group_id, "--from-file", file, "--execute")
+    kafka_tool(kafka, GROUPS_TOOL, *reset, "--from-file", file, "--execute")
     assert shell.committed(group_id) == before
-    shown = kafka_consumer_groups(kafka, "--describe", "--group", group_id)
+    shown = kafka_tool(kafka, GROUPS_TOOL, "--describe", "--group", group_id)
     rows = [line.split() for line in shown.splitlines() if line.startswith(group_id)]
     lags = shell.group(group_id)["partitions"]
     assert sorted((row[1], row[2], row[3], row[4], row[5]) for row in rows) == sorted(
         (str(each["topic"]), *(str(each[name]) for name in ("partition", "committed", "end", "lag"))) for each in lags
     )
-
-
-def kafka_consumer_groups(kafka: KafkaCluster, *arguments: str) -> str:
-    """Run Kafka's own tool."""
-    class_path = f"{jars(kafka.version)}/*:{tools_jar(kafka.version)}"
-    flags = [
-        "-Xmx128m",
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
-        "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-    ]
-    main = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
-    command = [java(), *flags, "-cp", class_path, main, "--bootstrap-server", kafka.bootstrap, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG)
-    assert "Error" not in done.stdout, done.stdout
-    return done.stdout

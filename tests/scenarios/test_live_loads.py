@@ -5,13 +5,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import PartitionState
 from helpers.brokers.observer import Observer
 from helpers.program.call import Program
 from helpers.program.warm import reconciler
-from helpers.waiting import HANG
 from scenarios.skewed_load import SkewedLoad
 
 pytestmark = [pytest.mark.brokers, pytest.mark.spark]
@@ -62,7 +61,7 @@ def test_a_measured_load_becomes_as_even_as_the_plan_predicted(
     tmp_path: Path, new_kafka: Callable[..., KafkaCluster], program: Program
 ) -> None:
     kafka = new_kafka(broker_ids=BROKERS)
-    create(kafka)
+    create(kafka, {TOPIC: ASSIGNMENT})
     write_desired(kafka, tmp_path)
     observer = Observer(kafka.bootstrap)
     with SkewedLoad(kafka.bootstrap, TOPIC, RATES) as load:
@@ -85,13 +84,6 @@ def test_a_measured_load_becomes_as_even_as_the_plan_predicted(
     assert predicted < 1 + (before - 1) / 2
     assert after == pytest.approx(predicted, rel=0.1)
     assert before - after == pytest.approx(before - predicted, rel=0.1)
-
-
-def create(kafka: KafkaCluster) -> None:
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    assignment = [list(replicas) for replicas in ASSIGNMENT]
-    admin.create_topics([NewTopic(TOPIC, len(assignment), replica_assignment=assignment)])[TOPIC].result(HANG)
-    kafka.wait_for(lambda: len(Observer(kafka.bootstrap).topic(TOPIC)) == len(ASSIGNMENT), "the topic")
 
 
 def write_desired(kafka: KafkaCluster, folder: Path) -> None:

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from helpers.brokers.by_hand import create, delete
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 from helpers.program.warm import reconciler
-from helpers.waiting import HANG
 from scenarios.consumers import Consumers
 
 pytestmark = pytest.mark.brokers
@@ -31,16 +30,9 @@ spec:
 
 @pytest.fixture
 def live(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
-    admin, observer = AdminClient({"bootstrap.servers": kafka.bootstrap}), Observer(kafka.bootstrap)
-    for answer in admin.create_topics(
-        [NewTopic(name, 2, replica_assignment=[[1, 2], [2, 3]]) for name in TOPICS]
-    ).values():
-        answer.result(timeout=HANG)
-    kafka.wait_for(lambda: len(list(observer.partitions(*TOPICS))) == 2 * len(TOPICS), "the topics to be there")
+    create(kafka, {name: [[1, 2], [2, 3]] for name in TOPICS})
     yield kafka
-    left = [name for name in TOPICS if observer.topic(name)]
-    for answer in (admin.delete_topics(left) if left else {}).values():
-        answer.result(timeout=HANG)
+    delete(kafka, *TOPICS)
 
 
 def test_what_live_consumers_read_is_not_deleted_with_its_file(live: KafkaCluster, tmp_path: Path) -> None:

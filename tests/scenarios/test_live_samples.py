@@ -5,19 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    NewTopic,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclOperation, ResourceType
+from helpers.brokers.by_hand import allow, create
 from helpers.brokers.cluster import KafkaCluster
-from helpers.brokers.observer import Observer
 from helpers.program.warm import Ended, reconciler
-from helpers.waiting import HANG
 
 pytestmark = pytest.mark.brokers
 
@@ -37,11 +28,7 @@ class Watcher:
 
     def grant(self, kind: ResourceType, name: str) -> None:
         """Let the user describe that."""
-        pattern, user, allow = ResourcePatternType.LITERAL, "User:watcher", AclPermissionType.ALLOW
-        acl = AclBinding(kind, name, pattern, user, "*", AclOperation.DESCRIBE, allow)
-        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
-        for done in admin.create_acls([acl]).values():
-            done.result(HANG)
+        allow(self.kafka, "watcher", kind, name, AclOperation.DESCRIBE)
 
     def collect(self, *, expect: int = 0) -> Ended:
         """Take one round into a folder of its own."""
@@ -84,11 +71,7 @@ def test_what_may_not_be_seen_and_what_a_dead_broker_holds_is_unknown_and_told(
     tmp_path: Path, new_kafka: Callable[..., KafkaCluster]
 ) -> None:
     kafka = new_kafka(broker_ids=(1, 2, 3), users=USERS)
-    topics = [NewTopic(name, len(lists), replica_assignment=lists) for name, lists in TOPICS.items()]
-    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
-    for done in admin.create_topics(topics).values():
-        done.result(HANG)
-    kafka.wait_for(lambda: len(list(Observer(kafka.bootstrap).partitions(*TOPICS))) == 3, "the topics")
+    create(kafka, TOPICS)
     for name in TOPICS:
         kafka.produce(name, 0, size=RECORDS * BYTES, record_bytes=BYTES)
     watcher = Watcher(kafka, tmp_path)

@@ -1,16 +1,14 @@
 """`topics describe` beside Kafka's own tool, on brokers of which some are dead and with moves that wait for them."""
 
 import json
-import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
+from helpers.brokers.by_hand import kafka_tool
 from helpers.brokers.cluster import KafkaCluster
-from helpers.brokers.kafka_jars import jars, java, tools_jar
 from helpers.program.warm import reconciler
-from helpers.waiting import HANG
 
 from reconciler.admin.client import connect
 from reconciler.model.change import CreateTopic
@@ -59,9 +57,9 @@ def test_the_lines_of_kafka_topics_are_printed_as_kafkas_tool_prints_them(
     )
 
     ours = reconciler("topics", "describe", "--bootstrap-server", kafka.bootstrap, *names, cwd=tmp_path).out
-    theirs = kafka_topics(kafka, "--describe", "--exclude-internal")
+    theirs = kafka_tool(kafka, "TopicCommand", "--describe", "--exclude-internal")
     shown = [line for line in ours.splitlines() if line.lstrip("\t").startswith("Topic: ")]
-    assert shown == sorted(theirs.splitlines(), key=topic_of)
+    assert shown == sorted(filter(None, theirs.splitlines()), key=topic_of)
     assert {"Adding Replicas: 6", "Leader: none"} <= {cell for line in shown for cell in line.split("\t")}
     as_json = reconciler("topics", "list", "--bootstrap-server", kafka.bootstrap, "-o", "json", cwd=tmp_path).out
     (told,) = json.loads(as_json)["clusters"]
@@ -71,13 +69,3 @@ def test_the_lines_of_kafka_topics_are_printed_as_kafkas_tool_prints_them(
 
 def topic_of(line: str) -> str:
     return line.split("\t")[line.startswith("\t")]
-
-
-def kafka_topics(kafka: KafkaCluster, *arguments: str) -> str:
-    """Run Kafka's own tool."""
-    class_path = f"{jars(kafka.version)}/*:{tools_jar(kafka.version)}"
-    flags = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-    main = "org.apache.kafka.tools.TopicCommand"
-    command = [java(), *flags, "-cp", class_path, main, "--bootstrap-server", kafka.bootstrap, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG)
-    return "\n".join(filter(None, done.stdout.splitlines()))

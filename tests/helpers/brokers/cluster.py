@@ -227,7 +227,7 @@ class KafkaCluster:
         self, is_true: Callable[[], bool], what: str, *, seen: Callable[[], object] = lambda: "no more to tell"
     ) -> None:
         """Poll until it is true; fail with a broker's last words where one ended meanwhile."""
-        wait_for(is_true, what, pause=0.2, seen=seen, meanwhile=lambda: self._fail_if_one_died(what))
+        wait_for(is_true, what, pause=0.4, seen=seen, meanwhile=lambda: self._fail_if_one_died(what))
 
     def produce(self, topic: str, partition: int, *, size: int, record_bytes: int = 10_000) -> None:
         """Write at least `size` bytes of random (incompressible) records with acks=all."""

@@ -21,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from confluent_kafka import ElectionType, KafkaException
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from helpers.brokers.by_hand import create
 from helpers.brokers.checker import Checker
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
@@ -32,10 +33,17 @@ from helpers.waiting import HANG
 
 PLAN = "plan.json"
 MB = 1_000_000
-SMOOTH = {"replica.fetch.max.bytes": "65536", "replica.fetch.response.max.bytes": "131072"}
-"""Settings of brokers on which a throttle holds from the first second: by default one fetch takes 10 MB at once."""
+SMOOTH = {
+    "replica.fetch.max.bytes": "65536",
+    "replica.fetch.response.max.bytes": "131072",
+    "replication.quota.window.num": "3",
+    "alter.log.dirs.replication.quota.window.num": "3",
+}
+"""Settings of brokers on which a throttle holds from the third second, with small topics.
+
+By default one fetch takes 10 MB at once, and what ten seconds allow is let through at once.
+"""
 SLOW = "250kB/s"
-"""No replica of 4 MB fits into its burst: Kafka lets ten seconds' bytes, and some fetches, through at once."""
 Lists = Mapping[int, tuple[int, ...]]
 
 
@@ -87,7 +95,7 @@ class LiveRun:
     _last: Applying = field(init=False)
 
     def __post_init__(self) -> None:
-        self._create()
+        create(self.kafka, {self.topic: self.before}, {"min.insync.replicas": "2"})
         for number in self.before:
             self.kafka.produce(self.topic, number, size=self.partition_bytes)
         self.write(self.after)
@@ -182,13 +190,6 @@ spec: {{placement: {{assignment: {assignment}}}}}
     @property
     def _observer(self) -> Observer:
         return Observer(self.kafka.bootstrap)  # a new one: it asks none but brokers that are there now
-
-    def _create(self) -> None:
-        lists = [list(replicas) for _, replicas in sorted(self.before.items())]
-        new = NewTopic(self.topic, len(lists), replica_assignment=lists, config={"min.insync.replicas": "2"})
-        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap})
-        admin.create_topics([new])[self.topic].result(HANG)
-        self.kafka.wait_for(lambda: len(self._observer.topic(self.topic)) == len(lists), "the topic to be there")
 
     def _has_ended(self) -> bool:
         return self._last.process.poll() is not None
