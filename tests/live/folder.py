@@ -11,13 +11,14 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from helpers.brokers.by_hand import delete
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
+from helpers.brokers.declared import LIVE, assigned, declare
 from helpers.brokers.observer import THROTTLES, Observer
 from helpers.program.warm import Ended, environment, reconciler
 from helpers.waiting import HANG
 from live.killing import killed_at
 
 Assignment = Mapping[int, tuple[int, ...]]
-CLUSTER = "live"
+CLUSTER = LIVE
 
 
 @dataclass
@@ -37,27 +38,8 @@ class LiveFolder:
 
     def write(self, topics: Mapping[str, Assignment], *, config: str = "") -> None:
         """Write the desired state: these topics, with these replicas in this order."""
-        root = self.path / "desired-state" / CLUSTER
-        root.mkdir(parents=True, exist_ok=True)
-        head = f"""
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: {CLUSTER}}}
-spec:
-  client: {{bootstrap.servers: "{self.kafka.bootstrap}"}}
-  moves: {{{self.moves}}}
-  brokers: [{self.brokers}]
-"""
-        documents = [
-            f"""---
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {{name: {name}}}
-spec: {{config: {{{config}}}, placement: {{assignment: {[list(replicas) for replicas in assignment.values()]}}}}}
-"""
-            for name, assignment in topics.items()
-        ]
-        (root / "cluster.yaml").write_text(head + "".join(documents))
+        documents = {name: f"config: {{{config}}}, {assigned(lists)}" for name, lists in topics.items()}
+        declare(self.path, self.kafka, f"moves: {{{self.moves}}}, brokers: [{self.brokers}]", documents)
 
     def run(self, *arguments: str | Path, expect: int | None = 0, cwd: Path | None = None) -> Ended:
         """Run one command to its end."""

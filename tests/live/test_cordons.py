@@ -1,16 +1,17 @@
 """Cordoned log dirs on real brokers (KIP-1066): no plan fills such a broker, and a run cordons what it empties."""
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import declare
 from helpers.brokers.run import SMOOTH
 from helpers.depth import parts
 from helpers.waiting import HANG
-from live.folder import CLUSTER, LiveFolder
+from live.folder import LiveFolder
 
 pytestmark = pytest.mark.brokers
 
@@ -64,18 +65,6 @@ def cordon(folder: LiveFolder) -> str | None:
     return folder.observer.overrides(ResourceType.BROKER, str(DYNAMIC)).get(CORDON)
 
 
-def declared(folder: LiveFolder, topics: Mapping[str, str], *spec: str) -> None:
-    root = folder.path / "desired-state" / CLUSTER
-    root.mkdir(parents=True, exist_ok=True)
-    lines = "".join(f"  {line}\n" for line in (f'client: {{bootstrap.servers: "{folder.kafka.bootstrap}"}}', *spec))
-    head = f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: {CLUSTER}}}\nspec:\n{lines}"
-    documents = [
-        f"---\napiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {name}}}\nspec: {text}\n"
-        for name, text in topics.items()
-    ]
-    (root / "cluster.yaml").write_text(head + "".join(documents))
-
-
 def holders(folder: LiveFolder, topic: str) -> set[int]:
     return {replica for replicas, _ in folder.state(topic).values() for replica in replicas}
 
@@ -94,7 +83,8 @@ def placed_by_kafka(folder: LiveFolder) -> set[int]:
 @parts("is_opened", part=False, deep=True)
 def test_plan_and_apply_fill_no_broker_that_kafka_cordons(folder: LiveFolder, *, is_opened: bool) -> None:
     def applied(partitions: int, *spec: str) -> set[int]:
-        declared(folder, {FILLED: f"{{partitions: {partitions}, replicationFactor: 2}}"}, *spec)
+        topics = {FILLED: f"partitions: {partitions}, replicationFactor: 2"}
+        declare(folder.path, folder.kafka, ", ".join(spec), topics)
         folder.run("plan", "--out", "plan.json", "--detailed-exitcode", expect=2)
         folder.run("apply", "plan.json", "--yes")
         folder.run("plan", "--detailed-exitcode", expect=0)
@@ -149,7 +139,7 @@ def draining(folder: LiveFolder) -> str:
     partitions = {0: (DYNAMIC, 1), 1: (2, DYNAMIC), 2: (1, DYNAMIC)}
     folder.moves = "throttle: 500kB/s, perStage: 1"
     folder.create({LEFT: partitions}, size=SIZE)
-    spec = (f"brokers: [{{id: {DYNAMIC}, state: draining}}]", "moves: {throttle: 500kB/s, perStage: 1}")
-    declared(folder, {LEFT: "{replicationFactor: 2}"}, *spec)
+    spec = f"brokers: [{{id: {DYNAMIC}, state: draining}}], moves: {{{folder.moves}}}"
+    declare(folder.path, folder.kafka, spec, {LEFT: "replicationFactor: 2"})
     folder.run("plan", "--out", "drain.json", "--detailed-exitcode", expect=2)
     return "drain.json"

@@ -11,6 +11,7 @@ import pytest
 from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
+from helpers.brokers.declared import declare
 from helpers.brokers.observer import Observer
 from helpers.brokers.run import MB, PLAN, LiveRun
 from helpers.depth import parts
@@ -39,31 +40,12 @@ def admin(cluster: KafkaCluster) -> Iterator[KafkaAdmin]:
     connected.close()
 
 
-def plan_of(folder: Path, cluster: KafkaCluster, name: str, topic: str = "") -> str:
-    """Write a plan, of a cluster document and perhaps a topic; return its file's name."""
-    root = folder / "desired-state" / "live"
-    root.mkdir(parents=True)
-    (root / "cluster.yaml").write_text(
-        f"""
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: live}}
-spec: {{client: {{bootstrap.servers: "{cluster.bootstrap}"}}}}
-{topic}"""
-    )
+def plan_of(folder: Path, cluster: KafkaCluster, name: str, **topics: str) -> str:
+    """Write a plan, of a cluster document and perhaps topics; return its file's name."""
+    root = declare(folder, cluster, topics=topics)
     reconciler("plan", "--out", name, cwd=folder)
     shutil.rmtree(root)  # after an apply there is nothing to plan again from: that costs as much as the apply
     return name
-
-
-def retention(milliseconds: int) -> str:
-    """Return the document of the topic that both plans change, one back and one forth."""
-    return f"""---
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {{name: raced}}
-spec: {{config: {{retention.ms: {milliseconds}}}}}
-"""
 
 
 @parts("races", 2, deep=20)
@@ -72,9 +54,9 @@ def test_of_two_applies_at_once_one_runs_and_the_other_names_it(
 ) -> None:
     create(cluster, {"raced": [[1, 2]]}, {"retention.ms": "2000000"})
     at = ("--bootstrap-server", cluster.bootstrap)
-    forth = plan_of(tmp_path, cluster, "forth.json", retention(1_000_000))
+    forth = plan_of(tmp_path, cluster, "forth.json", raced="config: {retention.ms: 1000000}")
     reconciler("apply", forth, "--yes", *at, cwd=tmp_path)
-    back = plan_of(tmp_path, cluster, "back.json", retention(2_000_000))
+    back = plan_of(tmp_path, cluster, "back.json", raced="config: {retention.ms: 2000000}")
     for number in range(races):
         plan = forth if number % 2 else back
         both = [HeldRun(tmp_path / name, "apply", plan, "--yes", *at) for name in ("left", "right")]

@@ -15,6 +15,7 @@ import pytest
 from confluent_kafka.admin import ResourceType
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
+from helpers.brokers.declared import assigned, declare
 from helpers.brokers.observer import Observer
 from helpers.brokers.run import SMOOTH
 from helpers.depth import parts
@@ -106,29 +107,13 @@ class World:
         lists: dict[int, tuple[int, ...]] = dict(LISTS[now[0] == LISTS[0][0]])
         lists[HEAVY] = ((3, 2) if now[HEAVY] == (3, 1) else (3, 1)) if is_heavy else now[HEAVY]
         other = OTHER[self.observer.topic("other")[0].replicas == OTHER[0][0]]
-        orders = [list(lists[number]) for number in sorted(lists)]
-        text = f"""
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: live}}
-spec: {{client: {{file: worker.properties}}, moves: {{throttle: {RATE}B/s, perStage: 2}}}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {{name: orders}}
-spec: {{placement: {{assignment: {orders}}}, config: {{retention.ms: {self.turn + 1}d}}}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {{name: other}}
-spec: {{placement: {{assignment: {[list(other[0])]}}}}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {{name: fresh}}
-spec: {{partitions: {self.turn}, replicationFactor: 1}}
-"""
-        Path("desired-state/live/cluster.yaml").write_text(text, "utf-8")
+        topics = {
+            "orders": f"{assigned(lists)}, config: {{retention.ms: {self.turn + 1}d}}",
+            "other": assigned(other),
+            "fresh": f"partitions: {self.turn}, replicationFactor: 1",
+        }
+        moves = f"moves: {{throttle: {RATE}B/s, perStage: 2}}"
+        declare(Path(), self.kafka, moves, topics, client="{file: worker.properties}")
         shutil.rmtree("runs", ignore_errors=True)
         planned = self.program("plan", "--out", "plan.json", "--detailed-exitcode")
         assert planned.code == 2, planned

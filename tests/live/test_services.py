@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import declare
 from helpers.brokers.refusing import Refusing
 from helpers.program.warm import Ended, reconciler
 
@@ -30,16 +31,6 @@ LOOKS = (
 )  # fmt: skip
 
 
-def _write(folder: Path, service: Refusing, factor: int, retention: str) -> None:
-    root = folder / "desired-state" / "c"
-    root.mkdir(parents=True, exist_ok=True)
-    head = "apiVersion: reconciler/v1\nkind: "
-    client = f'{{bootstrap.servers: "{service.bootstrap}"}}'
-    (root / "cluster.yaml").write_text(f"{head}Cluster\nmetadata: {{name: c}}\nspec: {{client: {client}}}\n")
-    spec = f"{{partitions: 6, replicationFactor: {factor}, config: {{retention.ms: {retention}}}}}"
-    (root / "t.yaml").write_text(f"{head}Topic\nmetadata: {{name: t}}\nspec: {spec}\n")
-
-
 def _text(ended: Ended) -> str:
     return ended.out + ended.err
 
@@ -50,14 +41,19 @@ def _tried(folder: Path, version: str, service: Refusing) -> Mapping[str, str]:
         version=version, broker_ids=BROKERS, listeners={"FAR": "PLAINTEXT"}, advertised={"FAR": service.addresses}
     ) as kafka:
         service.lead_to({broker: kafka.listener("FAR", broker) for broker in kafka.alive})
-        _write(folder, service, 2, "1d")
+
+        def write(factor: int, retention: str) -> None:
+            spec = f"partitions: 6, replicationFactor: {factor}, config: {{retention.ms: {retention}}}"
+            declare(folder, kafka, topics={"t": spec}, client=f'{{bootstrap.servers: "{service.bootstrap}"}}')
+
+        write(2, "1d")
         reconciler("plan", "--out", "new.json", cwd=folder)
         reconciler("apply", "new.json", "--yes", cwd=folder)
         told = {" ".join(verb): _text(reconciler(*verb, cwd=folder)) for verb in LOOKS}
-        _write(folder, service, 2, "2d")
+        write(2, "2d")
         reconciler("plan", "--out", "config.json", cwd=folder)
         reconciler("apply", "config.json", "--yes", cwd=folder)
-        _write(folder, service, 3, "2d")
+        write(3, "2d")
         for name, verb in (
             ("plan", ("plan", "--out", "grown.json")),
             ("dry run", ("apply", "grown.json", "--dry-run")),

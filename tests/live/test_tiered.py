@@ -8,6 +8,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import assigned, declare
 from helpers.figures import Tell
 from helpers.program.warm import reconciler
 from helpers.waiting import HANG
@@ -35,8 +36,7 @@ def test_the_estimate_of_tiered_topics_is_what_is_copied(
     settings = {} if setting is None else {"follower.fetch.last.tiered.offset.enable": setting}
     with KafkaCluster(version=version, broker_ids=(1, 2, 3), is_tiered=True, settings=settings) as kafka:
         made(kafka)
-        (tmp_path / "desired-state" / "live").mkdir(parents=True)
-        (tmp_path / "desired-state" / "live" / "cluster.yaml").write_text(desired(kafka))
+        declare(tmp_path, kafka, "moves: {throttle: 50MiB/s}", dict.fromkeys(TOPICS, assigned({0: (1, 2, 3)})))
         reconciler("plan", "--out", "plan.json", "--detailed-exitcode", cwd=tmp_path, expect=2)
         planned = json.loads((tmp_path / "plan.json").read_text())
         assert planned["proof"]["tieredBytes"] == ("untiered" if setting == "true" else "local")
@@ -78,18 +78,3 @@ def on_disk(kafka: KafkaCluster, broker_id: int, name: str) -> int:
     return sum(
         file.stat().st_size for log_dir in kafka.log_dirs(broker_id) for file in (log_dir / f"{name}-0").glob("*.log")
     )
-
-
-def desired(kafka: KafkaCluster) -> str:
-    head = f"""apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: live}}
-spec: {{client: {{bootstrap.servers: "{kafka.bootstrap}"}}, moves: {{throttle: 50MiB/s}}}}
-"""
-    topic = """---
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {{name: {}}}
-spec: {{placement: {{assignment: [[1, 2, 3]]}}}}
-"""
-    return head + "".join(map(topic.format, TOPICS))

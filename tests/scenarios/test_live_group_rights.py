@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka.admin import AclOperation, ResourceType
 from helpers.brokers.by_hand import allow
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import assigned, declare
 from helpers.program.warm import Ended, reconciler
 
 from reconciler.admin.client import KafkaAdmin, connect
@@ -111,25 +112,11 @@ def _is_done(reader: Reader, *arguments: str) -> bool:
 def test_a_plan_predicts_who_coordinates_each_group_afterwards(
     three: KafkaCluster, admin: KafkaAdmin, tmp_path: Path
 ) -> None:
-    root = tmp_path / "desired-state" / "live"
-    root.mkdir(parents=True)
     before = {group_id: group.coordinator for group_id, group in admin.groups().items()}
     topic = admin.topics(["__consumer_offsets"])["__consumer_offsets"]
     # Every replica list turned by one: each partition gets another leader, and copies nothing.
-    lists = [[*partition.replicas[1:], partition.replicas[0]] for partition in topic.partitions]
-    (root / "cluster.yaml").write_text(
-        f"""
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: live}}
-spec: {{client: {{bootstrap.servers: "{three.bootstrap}"}}}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {{name: __consumer_offsets}}
-spec: {{placement: {{assignment: {lists}}}}}
-"""
-    )
+    lists = {one.partition: (*one.replicas[1:], one.replicas[0]) for one in topic.partitions}
+    declare(tmp_path, three, topics={"__consumer_offsets": assigned(lists)})
     planned = reconciler("plan", "--out", "plan.json", cwd=tmp_path)
     assert "`groups describe --plan PLAN` names them (KR920)" in planned.out + planned.err
     shown = reconciler("groups", "describe", "--plan", "plan.json", "-o", "json", cwd=tmp_path).out

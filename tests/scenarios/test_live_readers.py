@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.brokers.by_hand import create, delete
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import declare
 from helpers.brokers.observer import Observer
 from helpers.program.warm import reconciler
 from scenarios.consumers import Consumers
@@ -17,15 +18,6 @@ pytestmark = pytest.mark.brokers
 RUN = uuid.uuid4().hex[:6]
 READ, MATCHED, FREE = (f"lost-{RUN}-{name}" for name in ("clicks", "orders", "stock"))
 TOPICS = (READ, MATCHED, FREE)
-DOCUMENT = """\
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: live}}
-spec:
-  client: {{bootstrap.servers: "{bootstrap}"}}
-  topics: {{managed: all, delete: allow}}
-  limits: {{deletedTopics: 3}}
-"""
 
 
 @pytest.fixture
@@ -37,9 +29,7 @@ def live(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
 
 def test_what_live_consumers_read_is_not_deleted_with_its_file(live: KafkaCluster, tmp_path: Path) -> None:
     """A classic group, and one of KIP-848, from Kafka 4.0 on, that subscribes by a pattern; each of two members."""
-    root = tmp_path / "desired-state" / "live"
-    root.mkdir(parents=True)
-    (root / "cluster.yaml").write_text(DOCUMENT.format(bootstrap=live.bootstrap), "utf-8")
+    declare(tmp_path, live, "topics: {managed: all, delete: allow}, limits: {deletedTopics: 3}")
     plan = ("plan", "--only", f"lost-{RUN}-*", "--out", "plan.json")
     named, by_pattern = f"named-{RUN}", f"by-pattern-{RUN}"
     protocol = ("range", "classic") if live.version.startswith("3.") else ("uniform", "consumer")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import ResourceType
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.delivery import Delivery, delivery_faults
 from helpers.brokers.observer import Observer
 from helpers.program.warm import Ended, reconciler
-from scenarios.traffic import Traffic
 
 pytestmark = pytest.mark.brokers
 
@@ -156,15 +156,11 @@ def fill_a_new_broker_and_lower_the_replication_factor(operator: Operator) -> No
 def drain_it_under_traffic(operator: Operator) -> None:
     operator.brokers = [f"{{id: {NEW}, state: draining, reason: host retirement}}"]
     operator.moves = "throttle: 2MiB/s, perBroker: 20"
-    with Traffic(operator.kafka.bootstrap, ORDERS, 6) as traffic:
-        operator.kafka.wait_for(lambda: traffic.consumed > 0, "the consumer to read")
+    with Delivery(operator.kafka.bootstrap, ORDERS, 6) as delivery:
         operator.change("drain")
     assert operator.observer.replicas_per_broker()[NEW] == 0
-    records = operator.observer.records(ORDERS)
-    assert traffic.failed == []
-    assert len(traffic.acked) > 500
-    lost = [place for place, value in traffic.acked.items() if records.get(place) != value]
-    assert lost == []
+    assert delivery.sent.failures == ()
+    assert delivery_faults(delivery.sent, operator.observer.records(ORDERS), 6) == []
 
 
 def rebalance_leaders_in_batches(operator: Operator) -> None:

@@ -26,6 +26,7 @@ from helpers.brokers.by_hand import create
 from helpers.brokers.checker import Checker
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
+from helpers.brokers.declared import assigned, declare
 from helpers.brokers.delivery import Delivery
 from helpers.brokers.observer import Observer
 from helpers.program.warm import Ended, reconciler
@@ -104,24 +105,9 @@ class LiveRun:
 
     def write(self, lists: Lists) -> None:
         """Write a desired state with these lists."""
-        root = self.folder / "desired-state" / "live"
-        root.mkdir(parents=True, exist_ok=True)
-        assignment = [list(replicas) for _, replicas in sorted(lists.items())]
-        (root / "cluster.yaml").write_text(
-            f"""
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: live}}
-spec:
-  client: {json.dumps(self.client or self.kafka.properties)}
-  moves: {{throttle: {self.throttle}, perBroker: {self.per_broker}}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {{name: {self.topic}}}
-spec: {{placement: {{assignment: {assignment}}}}}
-"""
-        )
+        moves = f"moves: {{throttle: {self.throttle}, perBroker: {self.per_broker}}}"
+        client = json.dumps(self.client or self.kafka.properties)
+        declare(self.folder, self.kafka, moves, {self.topic: assigned(lists)}, client=client)
 
     def reconciler(self, *arguments: str, expect: int = 0) -> Ended:
         """Run one command to its end."""
