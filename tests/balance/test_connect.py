@@ -11,6 +11,7 @@ import pytest
 from balance.any_spark import make_lake
 from balance.spark_cluster import connect_server
 from helpers.program.call import ROOT, run_program
+from helpers.samples.spark_session import AS_IT_STANDS
 from helpers.waiting import HANG
 
 pytest.importorskip("grpc", reason="the packages of Spark Connect are not installed: pip install 'pyspark[connect]'")
@@ -26,7 +27,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with connect_server(tmp_path_factory.mktemp("server")) as url:
+    conf = [part for name, value in AS_IT_STANDS.items() for part in ("--conf", f"{name}={value}")]
+    with connect_server(tmp_path_factory.mktemp("server"), more=conf) as url:
         yield url
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 import pytest
-from helpers.program.call import Program, run_program
+from helpers.program.call import Program
 from helpers.program.held_runs import HeldRun
 from helpers.waiting import wait_for
 
@@ -22,7 +22,7 @@ def planned(planned_demo: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("answer", "code"), [(False, 5), pytest.param(True, 0, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("answer", "code"), [(False, 5), (True, 0)])
 def test_on_a_terminal_the_plan_is_shown_and_asked_for(
     reconciler: Program, planned: Path, monkeypatch: pytest.MonkeyPatch, *, answer: bool, code: int
 ) -> None:
@@ -45,21 +45,19 @@ def test_on_a_terminal_the_plan_is_shown_and_asked_for(
     assert (snapshot.read_bytes() == before) is not answer
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 143)])
-def test_a_signal_ends_the_run_in_order_and_apply_goes_on(planned: Path, number: signal.Signals, code: int) -> None:
+def test_a_signal_ends_the_run_in_order_and_apply_goes_on(reconciler: Program, planned: Path) -> None:
     applying = HeldRun(planned / "held", "apply", "plan.json", "--yes", at="poll", has_own_journal=False)
     wait_for(lambda: applying.is_there or applying.is_over, "the moves")
-    applying.signal(number)
+    applying.signal(signal.SIGINT)
     applying.go_on()
     ended, told = applying.ended()
-    assert ended == code, told
+    assert ended == 130, told
     assert "stage 3/3" in told
     assert "Traceback" not in told
     assert "run apply again" in told
     snapshot = (planned / "desired-state" / "demo" / "snapshot.json").read_text("utf-8")
     assert "throttled" not in snapshot
-    again = run_program("apply", "plan.json", "--yes", cwd=planned)
+    again = reconciler("apply", "plan.json", "--yes")
     assert again.code == 0
     assert again.err.endswith("Planning again: no changes.\n")
 
@@ -73,11 +71,18 @@ def test_a_plan_for_a_cluster_that_is_not_here_says_how_to_reach_it(reconciler: 
     assert (found.code, "run apply again" in found.err) == (5, True)
 
 
-@pytest.mark.long
-def test_new_replicas_go_where_the_plan_predicts_them(reconciler: Program, planned: Path) -> None:
+def test_new_replicas_go_where_the_plan_predicts_them_and_metrics_are_kept_to_the_exit_code(
+    reconciler: Program, planned: Path
+) -> None:
     plan = read_plan("plan.json")
-    ended = reconciler("apply", "plan.json", "--yes", "--log-dirs")
+    assert reconciler("apply", "plan.json", "--dry-run", "--metrics", "run.prom").code == 0
+    assert not (planned / "run.prom").exists()
+    ended = reconciler("apply", "plan.json", "--yes", "--log-dirs", "--metrics", "run.prom")
     assert (ended.code, "KR827" in ended.err) == (0, False)
+    done = (planned / "run.prom").read_text("utf-8")
+    assert '\nreconciler_run_exit_code{cluster="demo"} 0\n' in done
+    assert '\nreconciler_run_active{cluster="demo"} 0\n' in done
+    assert "\nreconciler_run_last_success_timestamp_seconds{" in done
     seen = read_snapshot(planned / "desired-state" / "demo" / "snapshot.json")
     for key, predicted in plan.predicted_log_dirs.items():
         partition = seen.partition(key)
@@ -86,21 +91,9 @@ def test_new_replicas_go_where_the_plan_predicts_them(reconciler: Program, plann
         assert predicted.items() <= found.items()
 
 
-@pytest.mark.long
 def test_a_plan_that_predicts_no_log_dir_says_so(reconciler: Program, planned: Path) -> None:
     write_plan(replace(read_plan("plan.json"), predicted_log_dirs={}), planned / "plain.json")
     assert "(KR827)" in reconciler("apply", "plain.json", "--yes", "--log-dirs").err
-
-
-@pytest.mark.long
-def test_metrics_are_kept_from_the_first_turn_to_the_exit_code(reconciler: Program, planned: Path) -> None:
-    assert reconciler("apply", "plan.json", "--dry-run", "--metrics", "run.prom").code == 0
-    assert not (planned / "run.prom").exists()
-    assert reconciler("apply", "plan.json", "--yes", "--metrics", "run.prom").code == 0
-    done = (planned / "run.prom").read_text("utf-8")
-    assert '\nreconciler_run_exit_code{cluster="demo"} 0\n' in done
-    assert '\nreconciler_run_active{cluster="demo"} 0\n' in done
-    assert "\nreconciler_run_last_success_timestamp_seconds{" in done
 
 
 def test_a_refused_run_has_its_exit_code_in_the_metrics(reconciler: Program, planned: Path) -> None:

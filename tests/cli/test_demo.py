@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.program.call import ROOT, Program, all_of, modules_loaded_by
+from helpers.program.fixtures import with_small_logs
 
 from reconciler.files.plan_file import read_plan
 from reconciler.files.snapshot import read_snapshot
@@ -34,6 +35,7 @@ def test_the_demo_is_planned_applied_and_then_nothing_is_left(reconciler: Progra
     begun = reconciler("init", "--demo")
     assert begun.code == 0
     assert all_of(begun.err, ["Wrote desired-state/demo: 6 simulated brokers, 3 racks", "plan --cluster demo"]) == []
+    with_small_logs(Path("desired-state/demo/snapshot.json"))
     planned = reconciler("plan", "--out", "plan.json", "--detailed-exitcode")
     assert planned.code == 2
     assert all_of(planned.out, ["replicationFactor 2 -> 3", "(no plan can copy less)", "desired-state/demo/"]) == []

@@ -9,7 +9,6 @@ from typing import Any
 import click
 import pytest
 from helpers.program.call import Program
-from helpers.program.command_line import reconciler as run
 from helpers.program.written_commands import verbs
 from jsonschema import Draft7Validator
 
@@ -78,11 +77,10 @@ ELSEWHERE = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(planned_demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the demo and its plan."""
     made = tmp_path_factory.mktemp("demo")
-    check("init", run("init", "--demo", "-o", "json", cwd=made).out)
-    run("plan", "--out", "plan.json", cwd=made)
+    shutil.copytree(planned_demo, made, dirs_exist_ok=True)
     snapshot = json.loads((made / "desired-state" / "demo" / "snapshot.json").read_text())
     (made / "before.json").write_text(json.dumps(snapshot | {"observedAt": "2026-10-01T00:00:00Z"}))
     return made
@@ -106,9 +104,12 @@ def test_what_became_of_a_rate_is_what_its_schema_says() -> None:
     ("schema", "verb"),
     [("plans", "plan"), ("diffs", "diff"), ("statuses", "status"), ("doctors", "doctor"), ("validate", "validate")],
 )
-def test_what_is_told_of_several_clusters_is_what_its_schema_says(schema: str, verb: str, folder: Path) -> None:
-    check(schema, run(verb, "--cluster", "*", "-o", "json", cwd=folder).out)
-    ended = run(verb, "--cluster", "demo,nowhere", "-o", "json", cwd=folder, expect=None)
+def test_what_is_told_of_several_clusters_is_what_its_schema_says(
+    schema: str, verb: str, folder: Path, reconciler: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    check(schema, reconciler(verb, "--cluster", "*", "-o", "json").out)
+    ended = reconciler(verb, "--cluster", "demo,nowhere", "-o", "json")
     check(schema, ended.out)
     if verb != "validate":
         check("error", ended.err)
@@ -118,6 +119,7 @@ def test_what_is_told_of_several_clusters_is_what_its_schema_says(schema: str, v
 def test_what_is_printed_is_what_its_schema_says(
     folder: Path, reconciler: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    check("init", reconciler("init", "--demo", "-o", "json").out)
     monkeypatch.chdir(folder)
     for name, arguments, code in CASES:
         ended = reconciler(*arguments, *DEMO, "-o", "json")
@@ -130,22 +132,25 @@ def test_what_is_printed_is_what_its_schema_says(
 
 
 @pytest.mark.long
-def test_a_supposed_plan_that_is_refused_with_what_would_make_it_fit_is_what_its_schema_says(tmp_path: Path) -> None:
+def test_a_supposed_plan_that_is_refused_with_what_would_make_it_fit_is_what_its_schema_says(
+    reconciler: Program, tmp_path: Path
+) -> None:
     shutil.copytree(REFUSED / "desired-state", tmp_path / "desired-state")
     file = tmp_path / "desired-state" / "shop" / "cluster.yaml"
     file.write_text(file.read_text("utf-8").replace("movedBytes: 30GiB", "movedBytes: 1GiB"), "utf-8")
     asked = ("--what-if", "drain=5", "--state", str(REFUSED / "snapshot.json"))
-    ended = run("plan", *asked, "-o", "json", cwd=tmp_path, expect=3)
+    ended = reconciler("plan", *asked, "-o", "json")
+    assert ended.code == 3
     check("plan", ended.out)
     assert json.loads(ended.out)["remedies"]
 
 
 @pytest.mark.long
-def test_problems_and_errors_are_what_their_schemas_say(folder: Path, tmp_path: Path) -> None:
+def test_problems_and_errors_are_what_their_schemas_say(folder: Path, reconciler: Program, tmp_path: Path) -> None:
     shutil.copytree(folder / "desired-state", tmp_path / "desired-state")
     (tmp_path / "desired-state" / "demo" / "bad.yaml").write_text("kind: Topic\nspec: 1\n")
-    check("validate", run("validate", "-o", "json", cwd=tmp_path, expect=1).out)
-    check("error", run("plan", "-o", "json", cwd=tmp_path, expect=1).err)
+    check("validate", reconciler("validate", "-o", "json").out)
+    check("error", reconciler("plan", "-o", "json").err)
 
 
 def test_a_report_of_loads_is_what_its_schema_says() -> None:

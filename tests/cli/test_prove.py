@@ -42,12 +42,12 @@ def test_the_demos_plan_is_proved(planned: Program) -> None:
     assert (ended.code, ended.err) == (0, "")
     first, *levels = ended.out.splitlines()
     assert first == (
-        "Proved: no plan copies fewer than 27.0 GiB (of 14 partitions), by the plan's prices; "
+        "Proved: no plan copies fewer than 27.0 MiB (of 14 partitions), by the plan's prices; "
         "counts are the tightest attainable."
     )
     assert [" ".join(line.split()[:2]) for line in levels] == [
         "replicas balance",
-        "bytes 28,991,029,248,",
+        "bytes 28,311,552,",
         "replicas 14,",
         "leaders balance",
         "leaders changed",
@@ -56,7 +56,7 @@ def test_the_demos_plan_is_proved(planned: Program) -> None:
 
 def test_the_verdict_is_json_too(planned: Program) -> None:
     found = json.loads(planned("show", "plan.json", "--prove", "-o", "json").out)
-    assert (found["proved"], found["wrong"], found["value"], found["copiedPartitions"]) == (True, None, 28991029248, 14)
+    assert (found["proved"], found["wrong"], found["value"], found["copiedPartitions"]) == (True, None, 28311552, 14)
     assert all(level["value"] == level["lowerBound"] for level in found["levels"])
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from helpers.program.fixtures import with_small_logs
 from workflows.fake_artifacts import TOKEN, Artifacts, serving
 from workflows.steps import WorkflowSteps
 
@@ -33,6 +34,7 @@ def steps(tmp_path: Path, github: type[Artifacts]) -> WorkflowSteps:
     workspace = tmp_path / "kafka"
     shutil.copytree(ROOT / ".github", workspace / ".github")
     shutil.copytree(ROOT / "desired-state" / "demo", workspace / "desired-state" / "demo")
+    with_small_logs(workspace / "desired-state" / "demo" / "snapshot.json", times=10)
     program = tmp_path / "temp" / "reconciler" / "bin" / "reconciler"
     program.parent.mkdir(parents=True)
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m reconciler "$@"\n')

@@ -141,28 +141,6 @@ def swapped(workflow: Workflow, folder: str) -> None:
     path.write_text(json.dumps(resealed(json.loads(path.read_text()) | {"warnings": []})))
 
 
-def test_a_plan_that_was_swapped_after_it_was_made_is_not_applied(workflow: Workflow) -> None:
-    planned = workflow.merged()
-    assert planned.outputs["digest"] in planned.summary
-    swapped(workflow, "plan-demo")
-    job = workflow.approved()
-    assert job.name == f"apply {planned.outputs['digest']}"
-    assert (job.result, "(KR425)" in job.log) == ("failure", True), job.log
-    assert applied(workflow) == set()
-    without = workflow.approved(Job(outputs={"digest": ""}))
-    assert (without.result, "write all of it" in without.log) == ("failure", True), without.log
-
-
-def test_an_unfinished_plan_that_was_swapped_is_not_gone_on_with(workflow: Workflow) -> None:
-    workflow.boxed("1s", before="5h")
-    workflow.merged()
-    workflow.approved()
-    swapped(workflow, "unfinished-plan-demo")
-    night = workflow.night()
-    assert (night.result, "(KR425)" in night.log) == ("failure", True), night.log
-    assert applied(workflow) == set()
-
-
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="signs with the openssl program, which is not here")
 def test_with_keys_only_what_the_plan_job_signed_is_applied_night_after_night(
     workflow: Workflow, tmp_path: Path
@@ -174,14 +152,14 @@ def test_with_keys_only_what_the_plan_job_signed_is_applied_night_after_night(
     ):
         subprocess.run(["openssl", *words], check=True, capture_output=True)
     workflow.steps.variables = {"PLAN_PUBLIC_KEY": public.read_text()}
-    workflow.merged()
-    unsigned = workflow.approved()
-    assert (unsigned.result, "(KR426)" in unsigned.log) == ("failure", True), unsigned.log
     workflow.steps.secrets = {"PLAN_SIGNING_KEY": private.read_text()}
     workflow.boxed("1s", before="5h")
     planned = workflow.merged()
     signature = workflow.steps.artifacts / "plan-demo" / "plan.json.sig"
     good = signature.read_bytes()
+    signature.unlink()
+    unsigned = workflow.approved()
+    assert (unsigned.result, "(KR426)" in unsigned.log) == ("failure", True), unsigned.log
     signature.write_bytes(b"forged")
     forged = workflow.approved()
     assert (forged.result, "(KR427)" in forged.log) == ("failure", True), forged.log
@@ -194,6 +172,9 @@ def test_with_keys_only_what_the_plan_job_signed_is_applied_night_after_night(
     night = workflow.night()
     assert (night.result, "Plan applied: done." in night.summary) == ("success", True), night.log
     assert not any(line in planned.log + planned.summary for line in private.read_text().splitlines()[1:-1])
+    night = workflow.night()
+    assert (night.result, NOTHING in night.log) == ("success", True)
+    assert applied(workflow) == set()
 
 
 @pytest.mark.parametrize("result", ["failure", "skipped", "cancelled"])
@@ -203,24 +184,32 @@ def test_a_run_without_a_plan_applies_nothing(workflow: Workflow, result: str) -
     assert applied(workflow) == set()
 
 
-def test_an_unfinished_plan_is_gone_on_with_night_after_night_until_it_is_done(workflow: Workflow) -> None:
+def test_an_unfinished_plan_is_gone_on_with_at_night_and_one_that_was_swapped_is_not_applied(
+    workflow: Workflow,
+) -> None:
     workflow.boxed("1s", before="5h")
-    workflow.merged()
-    plan = id_of(workflow.plan)
+    planned = workflow.merged()
+    assert planned.outputs["digest"] in planned.summary
+    plan, made = id_of(workflow.plan), workflow.plan.read_bytes()
+    swapped(workflow, "plan-demo")
+    job = workflow.approved()
+    assert job.name == f"apply {planned.outputs['digest']}"
+    assert (job.result, "(KR425)" in job.log) == ("failure", True), job.log
+    without = workflow.approved(Job(outputs={"digest": ""}))
+    assert (without.result, "write all of it" in without.log) == ("failure", True), without.log
+    assert applied(workflow) == set()
+    workflow.plan.write_bytes(made)
+    workflow.github.jobs = {}
     first = workflow.approved()
     assert (first.result, "Plan applied: unfinished." in first.summary) == ("success", True), first.log
     night = workflow.night()
     assert (night.result, "Plan applied: unfinished." in night.summary) == ("success", True), night.log
     assert applied(workflow) == {plan}
-    workflow.boxed("5h", before="1s")
+    swapped(workflow, "unfinished-plan-demo")
     night = workflow.night()
     assert "going on with what run 2 (schedule) left" in night.log
-    assert (night.result, "Plan applied: done." in night.summary) == ("success", True), night.log
-    assert applied(workflow) == {plan}
-    for _ in range(2):
-        night = workflow.night()
-        assert (night.result, NOTHING in night.log) == ("success", True)
-        assert applied(workflow) == set()
+    assert (night.result, "(KR425)" in night.log) == ("failure", True), night.log
+    assert applied(workflow) == set()
 
 
 @pytest.mark.deep

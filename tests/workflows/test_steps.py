@@ -30,16 +30,9 @@ def on_a_snapshot(steps: WorkflowSteps) -> bytes:
     return zipped({"snapshot.json": (demo / "snapshot.json").read_bytes()})
 
 
-def test_a_forks_pull_request_gets_its_plan_in_the_summary_and_as_an_artifact(steps: WorkflowSteps) -> None:
-    job = steps.run("plan.yml", "plan", DEMO)
-    assert job.result == "success", job.log
-    plan = json.loads((steps.artifacts / "proposed-plan-demo" / "plan.json").read_text())
-    assert plan["id"] in job.summary
-    assert plan["summary"]["replicaMoves"] > 0
-    assert TOKEN not in job.log + job.summary
-
-
-def test_a_pull_request_of_the_repository_gets_one_comment_and_labels(steps: WorkflowSteps, tmp_path: Path) -> None:
+def test_a_pull_request_gets_its_plan_as_an_artifact_and_in_the_summary_and_one_comment_and_labels(
+    steps: WorkflowSteps, tmp_path: Path
+) -> None:
     event = tmp_path / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7}}))
     own = {"pull_request": {"head": {"repo": {"full_name": "acme/kafka"}}}}
@@ -49,7 +42,12 @@ def test_a_pull_request_of_the_repository_gets_one_comment_and_labels(steps: Wor
     with FakeGitHub(TOKEN) as fake:
         steps.environment = {**steps.environment, "GITHUB_API_URL": fake.address, "GITHUB_EVENT_PATH": str(event)}
         fake.labels[7] = ["team-payments", "plan: no changes"]
-        assert steps.run("plan.yml", "plan", DEMO).result == "success"
+        job = steps.run("plan.yml", "plan", DEMO)
+        assert job.result == "success", job.log
+        plan = json.loads((steps.artifacts / "proposed-plan-demo" / "plan.json").read_text())
+        assert plan["id"] in job.summary
+        assert plan["summary"]["replicaMoves"] > 0
+        assert TOKEN not in job.log + job.summary
         assert fake.requests == []
         for _ in range(2):
             job = steps.run("plan.yml", "comment", {}, needs={"plan": "success"})
@@ -80,10 +78,10 @@ def test_a_plan_over_a_limit_is_shown_and_fails(steps: WorkflowSteps) -> None:
     assert "movedBytes" in job.summary
 
 
-def test_a_real_cluster_is_planned_on_the_newest_snapshot_that_the_default_branch_made(
+def test_a_real_cluster_is_planned_on_the_newest_snapshot_of_the_default_branch_which_is_not_fetched_in_clear(
     steps: WorkflowSteps, github: type[Artifacts]
 ) -> None:
-    github.archive = on_a_snapshot(steps)
+    github.archive, github.failures = on_a_snapshot(steps), 1
     github.listed = (
         artifact(1, SNAPSHOT),
         artifact(3, SNAPSHOT),
@@ -95,8 +93,13 @@ def test_a_real_cluster_is_planned_on_the_newest_snapshot_that_the_default_branc
     job = steps.run("plan.yml", "plan", DEMO)
     assert job.result == "success", job.log
     assert "snapshot-demo: made at 2026-11-03T00:00:00Z by run 73" in job.log
-    assert github.shown == ("",)
+    assert github.shown == ("", "")  # its store failed once
     assert "demo" in job.summary
+    github.store = "http://store.invalid"
+    job = steps.run("plan.yml", "plan", DEMO)
+    assert job.result == "failure"
+    assert "::error::the artifact snapshot-demo was not fetched: GET actions/artifacts/3/zip" in job.log
+    assert "leads to no https address" in job.log
 
 
 def test_without_a_snapshot_the_job_says_what_to_run(steps: WorkflowSteps, github: type[Artifacts]) -> None:
@@ -120,20 +123,6 @@ def test_a_cluster_that_is_new_is_validated_and_planned_after_the_merge(
     assert list(steps.artifacts.glob("*/plan.json")) == []
 
 
-def test_an_artifact_is_asked_for_again_where_its_store_fails_and_never_fetched_in_clear(
-    steps: WorkflowSteps, github: type[Artifacts]
-) -> None:
-    github.listed, github.archive = (artifact(1, SNAPSHOT),), on_a_snapshot(steps)
-    github.failures = 1
-    assert steps.run("plan.yml", "plan", DEMO).result == "success"
-    assert github.shown == ("", "")
-    github.store = "http://store.invalid"
-    job = steps.run("plan.yml", "plan", DEMO)
-    assert job.result == "failure"
-    assert "::error::the artifact snapshot-demo was not fetched: GET actions/artifacts/1/zip" in job.log
-    assert "leads to no https address" in job.log
-
-
 def test_what_is_no_archive_is_told_as_an_error(steps: WorkflowSteps, github: type[Artifacts]) -> None:
     on_a_snapshot(steps)
     github.listed, github.archive = (artifact(1, SNAPSHOT),), b"<html>"
@@ -142,17 +131,11 @@ def test_what_is_no_archive_is_told_as_an_error(steps: WorkflowSteps, github: ty
     assert "::error::the artifact snapshot-demo was not fetched: File is not a zip file" in job.log
 
 
-def test_a_snapshot_is_kept_for_later_plans(steps: WorkflowSteps) -> None:
-    install = steps.workspace / ".github" / "actions" / "install.sh"
-    assert "pip" in install.read_text()
-    job = steps.run("snapshot.yml", "snapshot", DEMO)
-    assert job.result == "success", job.log
-    assert json.loads((steps.artifacts / "snapshot-demo" / "snapshot.json").read_text())["brokers"]
-
-
-def test_a_topic_made_by_hand_is_told_by_the_next_night_and_by_no_other_run(
+def test_a_snapshot_is_kept_and_a_topic_made_by_hand_is_told_by_the_next_night_and_by_no_other_run(
     steps: WorkflowSteps, receiver: Receiver
 ) -> None:
+    install = steps.workspace / ".github" / "actions" / "install.sh"
+    assert "pip" in install.read_text()
     file = steps.workspace / "desired-state" / "demo" / "snapshot.json"
     state = json.loads(file.read_text())
     partition = {"partition": 0, "leader": 1, "replicas": [1], "isr": [1]}
@@ -166,6 +149,7 @@ def test_a_topic_made_by_hand_is_told_by_the_next_night_and_by_no_other_run(
         steps.event = {"github": {**github, "event": {"schedule": cron}}}
         job = steps.run("snapshot.yml", "snapshot", DEMO)
         assert job.result == "success", job.log
+        assert json.loads((steps.artifacts / "snapshot-demo" / "snapshot.json").read_text())["brokers"]
     ((_, told),) = receiver.got
     assert "by-hand: no file declares it, and it stays; 1 partition" in told["text"]
     assert SECRET not in job.log

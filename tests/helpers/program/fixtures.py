@@ -1,5 +1,6 @@
 """Calls the program as the tests of every verb do: in an empty folder, or beside a demo with its plan."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import chdir
@@ -32,11 +33,24 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture(scope="session")
 def planned_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the demo and its plan, plan.json, made once: copy it, never change it."""
+    """Return a folder with the demo and its plan, plan.json, made once: copy it, never change it.
+
+    Its logs are a thousandth of the demo's, so that a run is over in a few turns.
+    """
     from reconciler.cli.main import main
 
     folder = tmp_path_factory.mktemp("planned")
     shutil.copytree(ROOT / "desired-state", folder / "desired-state")
+    with_small_logs(folder / "desired-state" / "demo" / "snapshot.json")
     with chdir(folder):
         assert main(["plan", "--out", "plan.json"]) == 0
     return folder
+
+
+def with_small_logs(snapshot: Path, times: int = 1 << 10) -> None:
+    """Make each log of a snapshot so many times as small, so that its simulated moves end soon."""
+    found = json.loads(snapshot.read_text("utf-8"))
+    for topic in found["topics"]:
+        for partition in topic["partitions"]:
+            partition["sizes"] = [size and size // times for size in partition["sizes"]]
+    snapshot.write_text(json.dumps(found), "utf-8")
