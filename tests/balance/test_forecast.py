@@ -115,7 +115,7 @@ def test_a_broker_a_rack_and_the_cluster_are_full_when_their_first_disk_is(rows:
 
 
 # Three neighbouring minutes; and a line of fifteen days, of which an earlier version told an interval.
-@pytest.mark.parametrize("buckets", [range(3), range(0, 15 * 1440 + 1, 180)])
+@pytest.mark.parametrize("buckets", [range(3), pytest.param(range(0, 15 * 1440 + 1, 180), marks=pytest.mark.deep)])
 def test_a_disk_that_is_soon_full_by_the_growth_of_samples_is_held_against_retention(
     spark: "SparkSession", buckets: range
 ) -> None:

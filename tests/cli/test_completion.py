@@ -122,7 +122,6 @@ _reconciler_completion
 SCRIPTS = {"bash": IN_BASH, "zsh": IN_ZSH, "fish": IN_FISH}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.usefixtures("completed")
 def test_a_shell_completes_as_its_script_asks(shell: str, tmp_path: Path) -> None:

@@ -137,7 +137,6 @@ def test_a_dry_run_lists_the_steps_and_changes_nothing(reconciler: Program, plan
     assert not Path("runs").exists()
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("planned")
 def test_a_run_leaves_its_journal_and_status_finds_it(reconciler: Program) -> None:
     assert "no run is known here" in reconciler("status").out
@@ -209,12 +208,6 @@ def test_several_clusters_want_a_name(reconciler: Program) -> None:
     assert ended.code == 64
     assert "--cluster: a, b" in ended.err
     assert reconciler("validate").err.startswith("2 clusters, ")
-
-
-def test_an_empty_root_says_how_to_begin(reconciler: Program) -> None:
-    ended = reconciler("plan")
-    assert ended.code == 64
-    assert "reconciler init" in ended.err
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(reconciler: Program) -> None:

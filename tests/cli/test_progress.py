@@ -4,10 +4,9 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from helpers.program.command_line import reconciler
+from helpers.program.call import ROOT
 from helpers.waiting import HANG
 
 from reconciler.command.progress import progress_text, reading, running
@@ -36,46 +35,33 @@ def test_where_nobody_watches_reading_says_nothing() -> None:
         assert hook is None
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("verb", "work"), [("plan", b"planning"), ("diff", b"comparing"), ("groups list", b"reading")])
-def test_whoever_waits_at_a_terminal_sees_what_is_being_done(verb: str, work: bytes, tmp_path: Path) -> None:
-    reconciler("init", "--demo", cwd=tmp_path)
-    terminal, stderr = os.openpty()
-    command = [sys.executable, "-m", "reconciler", *verb.split(), "--state", "desired-state/demo/snapshot.json"]
-    env = os.environ | {"TERM": "xterm", "COLUMNS": "100"}
-    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=stderr, env=env) as running:
-        os.close(stderr)
-        shown = read_all(terminal)
-        out, _ = running.communicate(timeout=HANG)
-    assert running.returncode == 0
-    assert work in shown
-    assert b"\x1b[2K" in shown  # the bar is taken off again
-    assert b"\x1b" not in out
-
-
 COLOUR = re.compile(rb"\x1b\[[0-9;]*\b(?:3[0-7]|38|9[0-7])[0-9;]*m")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("options", "variables", "is_colored"),
-    [((), {}, True), (("--color", "never"), {}, False), ((), {"NO_COLOR": "1"}, False)],
+    ("arguments", "code", "said", "variables"),
+    [
+        (("plan", "--cluster", "demo"), 0, b"planning", {}),
+        (("diff", "--cluster", "none"), 1, b"KR100", {}),
+        (("diff", "--cluster", "demo"), 0, b"comparing", {"NO_COLOR": "1"}),
+    ],
 )
-def test_the_bar_and_an_error_are_coloured_as_all_else(
-    options: tuple[str, ...], variables: dict[str, str], *, is_colored: bool, tmp_path: Path
+def test_whoever_waits_at_a_terminal_sees_what_is_being_done_and_errors_in_the_colours_of_all_else(
+    arguments: tuple[str, ...], code: int, said: bytes, variables: dict[str, str]
 ) -> None:
-    reconciler("init", "--demo", cwd=tmp_path)
-    command = [sys.executable, "-m", "reconciler", *options, "diff", "--state", "desired-state/demo/snapshot.json"]
+    terminal, stderr = os.openpty()
+    command = [sys.executable, "-m", "reconciler", *arguments, "--state", "desired-state/demo/snapshot.json"]
     env = {name: value for name, value in os.environ.items() if "COLOR" not in name} | {"TERM": "xterm"} | variables
-    for more, said in (("demo", b"comparing"), ("none", b"KR100")):
-        terminal, stderr = os.openpty()
-        with subprocess.Popen(
-            [*command, "--cluster", more], cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=stderr, env=env
-        ):
-            os.close(stderr)
-            shown = read_all(terminal)
-        assert said in shown
-        assert bool(COLOUR.search(shown)) is is_colored
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=stderr, env=env) as running:
+        os.close(stderr)
+        shown = read_all(terminal)
+        out, _ = running.communicate(timeout=HANG)
+    assert running.returncode == code
+    assert said in shown
+    assert b"\x1b[2K" in shown  # the bar is taken off again
+    assert bool(COLOUR.search(shown)) is not bool(variables)
+    assert b"\x1b" not in out
 
 
 def read_all(terminal: int) -> bytes:

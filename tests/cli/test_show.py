@@ -91,13 +91,12 @@ def test_nobody_to_ask_means_no_apply(reconciler: Program, saved: str) -> None:
     assert "--yes" in ended.err
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("form", ["markdown", "html"])
 def test_the_same_plan_is_shown_in_the_same_bytes_whatever_the_hash_seed(tmp_path: Path, form: str) -> None:
     write_plan(drawn_plan(30, 12, 20), tmp_path / "plan.json")
     shown = {
         run_program("show", "plan.json", "-o", form, cwd=tmp_path, env={"PYTHONHASHSEED": seed}).out
-        for seed in ("1", "2", "3")
+        for seed in ("1", "2")
     }
     assert len(shown) == 1
     assert len(shown.pop()) > 10_000

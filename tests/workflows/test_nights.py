@@ -152,14 +152,14 @@ def test_with_keys_only_what_the_plan_job_signed_is_applied_night_after_night(
     ):
         subprocess.run(["openssl", *words], check=True, capture_output=True)
     workflow.steps.variables = {"PLAN_PUBLIC_KEY": public.read_text()}
+    workflow.merged()
+    unsigned = workflow.approved()
+    assert (unsigned.result, "(KR426)" in unsigned.log) == ("failure", True), unsigned.log
     workflow.steps.secrets = {"PLAN_SIGNING_KEY": private.read_text()}
     workflow.boxed("1s", before="5h")
     planned = workflow.merged()
     signature = workflow.steps.artifacts / "plan-demo" / "plan.json.sig"
     good = signature.read_bytes()
-    signature.unlink()
-    unsigned = workflow.approved()
-    assert (unsigned.result, "(KR426)" in unsigned.log) == ("failure", True), unsigned.log
     signature.write_bytes(b"forged")
     forged = workflow.approved()
     assert (forged.result, "(KR427)" in forged.log) == ("failure", True), forged.log

@@ -123,14 +123,6 @@ def test_a_cluster_that_is_new_is_validated_and_planned_after_the_merge(
     assert list(steps.artifacts.glob("*/plan.json")) == []
 
 
-def test_what_is_no_archive_is_told_as_an_error(steps: WorkflowSteps, github: type[Artifacts]) -> None:
-    on_a_snapshot(steps)
-    github.listed, github.archive = (artifact(1, SNAPSHOT),), b"<html>"
-    job = steps.run("plan.yml", "plan", DEMO)
-    assert job.result == "failure"
-    assert "::error::the artifact snapshot-demo was not fetched: File is not a zip file" in job.log
-
-
 def test_a_snapshot_is_kept_and_a_topic_made_by_hand_is_told_by_the_next_night_and_by_no_other_run(
     steps: WorkflowSteps, receiver: Receiver
 ) -> None:

@@ -1,17 +1,18 @@
 """Policies in a plan, from files to exit code; without any, nothing of Spark is loaded."""
 
 import json
-import os
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
 import pytest
+from balance.policies.watched_room import Watched, descendants, is_there
 from helpers.program.call import Program, modules_loaded_by
 from helpers.samples.loads_folder import write_loads
+from helpers.waiting import wait_for
 
 from reconciler.balance.policies import asking
 from reconciler.balance.policies.asking import Room, policy_room
@@ -120,22 +121,15 @@ def test_validate_tells_what_is_no_query_with_all_else_that_is_wrong(prod: Setup
     assert "KR182" in told
 
 
-@pytest.fixture(scope="module")
-def one_room() -> Iterator[Room]:
-    with policy_room(os.environ) as room:
-        yield room
-
-
 @pytest.fixture
-def room(one_room: Room, monkeypatch: pytest.MonkeyPatch) -> Room:
-    """Let all plans of these tests ask in one room, which takes seconds to open."""
-    monkeypatch.setattr("reconciler.balance.policies.asking.policy_room", lambda _environ: nullcontext(one_room))
-    return one_room
+def room(one_room: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let all plans of a test ask in one room, which takes seconds to open."""
+    monkeypatch.setattr("reconciler.balance.policies.asking.policy_room", lambda _environ: nullcontext(one_room.room))
 
 
 @pytest.mark.spark
-def test_each_row_is_a_violation_in_the_order_of_its_columns(prod: Setup, room: Room) -> None:
-    del room
+@pytest.mark.usefixtures("room")
+def test_each_row_is_a_violation_in_the_order_of_its_columns(prod: Setup) -> None:
     prod.policy(
         "a.sql", "-- No partition is odd.\nSELECT topic, partition FROM planned_replicas WHERE partition IN (11, 9, 1)"
     )
@@ -147,8 +141,8 @@ def test_each_row_is_a_violation_in_the_order_of_its_columns(prod: Setup, room: 
 
 
 @pytest.mark.spark
-def test_a_policy_that_holds_changes_nothing_in_the_plan(prod: Setup, room: Room) -> None:
-    del room
+@pytest.mark.usefixtures("room")
+def test_a_policy_that_holds_changes_nothing_in_the_plan(prod: Setup) -> None:
     without = prod.plan(expect=0)
     prod.policy("a.sql", "SELECT * FROM planned_replicas WHERE broker = 99")
     assert prod.plan(expect=0) == without
@@ -156,16 +150,18 @@ def test_a_policy_that_holds_changes_nothing_in_the_plan(prod: Setup, room: Room
 
 
 @pytest.mark.spark
-def test_many_rows_are_told_by_their_number(prod: Setup, room: Room) -> None:
-    del room
+@pytest.mark.usefixtures("room")
+def test_many_rows_are_told_by_their_number_and_the_same_each_time(prod: Setup) -> None:
     prod.policy("a.sql", "SELECT partition FROM planned_replicas")
     told = prod.violations()
+    assert prod.violations() == told
     assert told[:2] == ["policy a: partition 0", "policy a: partition 0"]
     assert len(told) == 21
     assert told[-1] == "policy a: 40 more rows"
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("room")
 def test_a_plan_that_breaks_a_policy_is_shown_but_not_applied(prod: Setup) -> None:
     prod.policy("a.sql", "-- Nobody moves\nSELECT count(*) AS moves, sum(bytes) AS bytes FROM moves")
     out = str(prod.root / "plan.json")
@@ -181,6 +177,29 @@ def test_a_plan_that_breaks_a_policy_is_shown_but_not_applied(prod: Setup) -> No
     assert "Nobody moves: moves 30, bytes 465000" in applied.err
 
 
+@pytest.mark.spark
+def test_a_policy_that_takes_too_much_is_told_and_ended_with_all_its_processes(
+    prod: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rooms: dict[Path, list[int]] = {}
+
+    @contextmanager
+    def watched(environ: Mapping[str, str]) -> Iterator[Room]:
+        with policy_room(environ) as room:
+            rooms[room._folder] = list(descendants(room._process.pid))
+            yield room
+
+    monkeypatch.setattr("reconciler.balance.policies.asking.policy_room", watched)
+    prod.policy("a.sql", "SELECT 1 WHERE false")
+    prod.policy("b.sql", "SELECT array_max(sequence(1L, 500000000L))")
+    told = prod.error()
+    assert "b.sql:1:1: this policy was not answered: Spark ended over it, most likely for want of memory" in told
+    assert "KR184" in told
+    ((folder, started),) = rooms.items()
+    wait_for(lambda: not any(map(is_there, started)), "the end of the room")
+    assert not folder.exists()
+
+
 WRONG = (
     ("SELECT\n  topc FROM topics", 2, "with name `topc` cannot be resolved. Did you mean"),
     ("SELECT topic\nFRM topics", 2, "Syntax error at or near 'topics'"),
@@ -191,8 +210,8 @@ WRONG = (
 
 
 @pytest.mark.spark
-def test_what_spark_cannot_ask_is_told_at_its_line_in_one_sentence(prod: Setup, room: Room) -> None:
-    del room
+@pytest.mark.usefixtures("room")
+def test_what_spark_cannot_ask_is_told_at_its_line_in_one_sentence(prod: Setup) -> None:
     for number, (text, _, _) in enumerate(WRONG):
         prod.policy(f"{number}.sql", text)
     ended = prod.program(*prod.command)
@@ -232,8 +251,8 @@ CLOSED = (
 
 
 @pytest.mark.spark
-def test_what_a_policy_may_not_ask_is_told_at_its_line(prod: Setup, room: Room) -> None:
-    del room
+@pytest.mark.usefixtures("room")
+def test_what_a_policy_may_not_ask_is_told_at_its_line(prod: Setup) -> None:
     for number, (text, _, _) in enumerate(CLOSED):
         prod.policy(f"{number}.sql", text)
     ended = prod.program(*prod.command)
@@ -246,8 +265,8 @@ def test_what_a_policy_may_not_ask_is_told_at_its_line(prod: Setup, room: Room) 
 
 
 @pytest.mark.spark
-def test_loads_are_there_with_all_their_columns_where_they_are_given(prod: Setup, room: Room) -> None:
-    del room
+@pytest.mark.usefixtures("room")
+def test_loads_are_there_with_all_their_columns_where_they_are_given(prod: Setup) -> None:
     prod.policy("a.sql", "SELECT count(*) AS rows, sum(bytes_in_peak) AS peak, max(coverage) AS coverage FROM loads")
     assert prod.violations() == ["policy a: rows 0, peak unknown, coverage unknown"]
     rates = {("orders", number): (100 + number, 0) for number in range(30)}
@@ -256,16 +275,16 @@ def test_loads_are_there_with_all_their_columns_where_they_are_given(prod: Setup
 
 
 @pytest.mark.spark
-def test_a_supposed_plan_is_asked_too(prod: Setup, room: Room) -> None:
-    del room
+@pytest.mark.usefixtures("room")
+def test_a_supposed_plan_is_asked_too(prod: Setup) -> None:
     prod.policy("a.sql", "SELECT broker, rack, state FROM brokers WHERE state = 'draining' OR broker = 9")
     told = prod.violations("--what-if", "drain=2,add=9@c")
     assert told == ["policy a: broker 2, rack a, state draining", "policy a: broker 9, rack c, state active"]
 
 
 @pytest.mark.spark
-def test_the_shipped_policies_find_what_they_say(prod: Setup, room: Room) -> None:
-    del room
+@pytest.mark.usefixtures("room")
+def test_the_shipped_policies_find_what_they_say(prod: Setup) -> None:
     for name, text in EXAMPLE_POLICIES.items():
         prod.policy(Path(name).name, text)
     told = prod.violations()
@@ -276,15 +295,6 @@ def test_the_shipped_policies_find_what_they_say(prod: Setup, room: Room) -> Non
     share = "No topic holds more than 40 % of a broker's bytes"
     assert told[-1].startswith(f"{share}: broker ")
     assert told[-1].endswith("topic orders, percent 100.0")
-
-
-@pytest.mark.spark
-def test_two_runs_tell_the_same(prod: Setup, room: Room) -> None:
-    del room
-    prod.policy(
-        "a.sql", "SELECT broker, collect_set(topic) AS topics, sum(size_bytes) AS b FROM planned_replicas GROUP BY 1"
-    )
-    assert prod.plan(expect=REFUSED) == prod.plan(expect=REFUSED)
 
 
 def test_a_pyspark_on_pythonpath_has_the_version_that_it_tells_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,10 +33,7 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture(scope="session")
 def planned_demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the demo and its plan, plan.json, made once: copy it, never change it.
-
-    Its logs are a thousandth of the demo's, so that a run is over in a few turns.
-    """
+    """Return a folder with the demo, with small logs, and its plan, made once: copy it, never change it."""
     from reconciler.cli.main import main
 
     folder = tmp_path_factory.mktemp("planned")

@@ -9,7 +9,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 FIXTURE = "spark"
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK_JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:CompileThresholdScaling=1"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 # Tests run each plan once, on a handful of rows: to compile it, or to plan it again while it runs, costs more than to
 # run it. What Spark does for a user is shown by programs of their own, in tests/balance/test_any_spark.py (which
 # compares both) and tests/cli/test_balance.py.
