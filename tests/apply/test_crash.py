@@ -6,13 +6,11 @@ from helpers.plans.deaths import Bomb, Journals, kept, lost
 from helpers.plans.end_state import in_flight, shortcomings, throttles
 from helpers.plans.small_runs import admin_of, cluster, whole_plan
 
-from reconciler.admin.port import Answer
-from reconciler.admin.simulated import Moment, SimulatedAdmin
+from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import CRASH_POINTS, Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
-from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.run import RunState, StoppedEarly
 
 pytestmark = pytest.mark.long
@@ -56,44 +54,6 @@ def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal
         writes = admin.writes
         run_plan(whole_plan(before), admin, next_journal(journal))
         assert admin.writes == writes, f"killed at {at}: {name}"
-
-
-class LostAnswer:
-    """Loses the n-th write's answer, or the write itself, and goes on or kills the process."""
-
-    def __init__(self, at: int, moment: Moment, error: BaseException) -> None:
-        self.at = at
-        self.moment = moment
-        self.error = error
-        self.seen = 0
-
-    def __call__(self, name: str, moment: Moment) -> Answer | None:
-        is_write = name.startswith(("alter_", "create_", "delete_", "elect_", "reassign")) and name != "reassignments"
-        if is_write and moment is self.moment:
-            self.seen += 1
-            if self.seen == self.at:
-                raise self.error
-        return None
-
-
-def writes_of_a_run() -> int:
-    """Return how many requests a whole run sends."""
-    before = cluster()
-    admin = admin_of(before)
-    run_plan(whole_plan(before), admin, MemoryJournal())
-    return admin.writes
-
-
-@pytest.mark.parametrize("moment", list(Moment))
-@parts("every", 5, deep=1)
-def test_a_request_without_an_answer_is_looked_after_and_not_repeated_blindly(moment: Moment, every: int) -> None:
-    for at in range(1, writes_of_a_run() + 1, every):
-        before = cluster()
-        admin = admin_of(before)
-        admin.fault = LostAnswer(at, moment, ClusterUnavailable("no answer"))
-        result = run_plan(whole_plan(before), admin, MemoryJournal())
-        assert shortcomings(whole_plan(before), before, admin.cluster) == [], f"request {at}"
-        assert result.leftover_throttles == ()
 
 
 @pytest.mark.parametrize("next_journal", [kept, lost])

@@ -7,12 +7,7 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.diff.imported.classes import with_classes
-from reconciler.diff.imported.evenness import (
-    are_topics_even,
-    leader_counts,
-    replica_counts,
-    tightest_band,
-)
+from reconciler.diff.imported.evenness import are_topics_even, leader_counts, replica_counts, tightest_band
 from reconciler.diff.imported.strongest_rules import adopted
 from reconciler.diff.rules import topic_rules
 from reconciler.files.desired_writer import is_writable

@@ -7,15 +7,7 @@ import pytest
 from reconciler.diff.log_dirs import bands, log_dir_differences
 from reconciler.diff.rules import cordoned_brokers
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
-from reconciler.model.desired import (
-    Balance,
-    Desired,
-    DesiredBroker,
-    DesiredCluster,
-    DesiredLogDir,
-    LogDirState,
-    Within,
-)
+from reconciler.model.desired import Balance, Desired, DesiredBroker, DesiredCluster, DesiredLogDir, LogDirState, Within
 
 OPEN, SHUT, GOING = LogDirState.ACTIVE, LogDirState.CORDONED, LogDirState.DRAINING
 

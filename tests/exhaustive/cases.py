@@ -7,11 +7,7 @@ from functools import cached_property
 from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import election, move, plan_of
 
-from reconciler.model.cluster import (
-    FOLLOWER_THROTTLED_REPLICAS,
-    LEADER_THROTTLED_RATE,
-    Cluster,
-)
+from reconciler.model.cluster import FOLLOWER_THROTTLED_REPLICAS, LEADER_THROTTLED_RATE, Cluster
 from reconciler.model.plan import Plan
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition

@@ -6,9 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.clusters.flat_clusters import CASE_A
-from helpers.clusters.random_clusters import shuffled
-from helpers.plans.planning import planned
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -38,9 +35,3 @@ def test_two_hash_seeds_give_the_same_bytes() -> None:
     first = _output("0")
     assert first.count(b"\n") >= 13
     assert _output("1") == first
-
-
-@pytest.mark.long
-def test_a_large_plan_does_not_depend_on_the_order_of_the_files() -> None:
-    desired, observed = CASE_A.build()
-    assert planned(shuffled(desired, 1), observed) == planned(desired, observed)

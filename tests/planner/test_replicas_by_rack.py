@@ -17,14 +17,7 @@ from helpers.plans.proving import plan_of_placed
 from reconciler.diff.compare import compare
 from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import (
-    BrokerState,
-    Desired,
-    DesiredBroker,
-    DesiredCluster,
-    DesiredTopic,
-    Placement,
-)
+from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, DesiredTopic, Placement
 from reconciler.model.move import Reason
 from reconciler.model.problem import Location, PlacementInfeasible
 from reconciler.planner.explain import explain

@@ -12,12 +12,7 @@ from helpers.plans.oracle import is_feasible, problem_of
 from helpers.plans.proving import provable_plan, replica_bounds_by_enumeration, with_levels
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import (
-    BalanceTarget,
-    Desired,
-    Even,
-    Within,
-)
+from reconciler.model.desired import BalanceTarget, Desired, Even, Within
 from reconciler.model.plan import Plan
 from reconciler.model.stage import ReassignStage
 from reconciler.proof.check import prove

@@ -35,15 +35,7 @@ from reconciler.model.codec import Malformed, to_json
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Location, Problem
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.render import (
-    as_doctor,
-    as_json,
-    as_kafka_json,
-    as_markdown,
-    as_plan_html,
-    as_sarif,
-    as_text,
-)
+from reconciler.render import as_doctor, as_json, as_kafka_json, as_markdown, as_plan_html, as_sarif, as_text
 from reconciler.render.as_annotations import annotations
 from reconciler.render.escape import visible
 

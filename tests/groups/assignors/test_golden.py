@@ -57,7 +57,7 @@ def test_the_java_program_gives_what_the_cases_that_are_kept_as_files_expect() -
         json.loads((Path(__file__).parents[1] / name).read_text("utf-8"))["scenarios"]
         for name in ("assignors.json", "classic_random.json")
     )
-    answers = ask([*cases, *({**case, "assignors": list(CLASSIC), "orders": 1} for case in classic)])
+    answers = ask([*cases, *(case | {"assignors": list(CLASSIC), "orders": 1} for case in classic)])
     for case, answer in zip([*cases, *classic], answers, strict=True):
         assert {assignor: answer["expected"][assignor] for assignor in case["expected"]} == case["expected"], case["id"]
     for case, answer in zip(cases, answers, strict=False):
