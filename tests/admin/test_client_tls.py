@@ -243,12 +243,7 @@ def server(folder: Path) -> Iterator[TlsServer]:
         yield running
 
 
-LOGIN = {
-    "security.protocol": "SASL_SSL",
-    "sasl.mechanism": "PLAIN",
-    "sasl.username": "ada",
-    "sasl.password": PASSWORD,
-}
+LOGIN = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.username": "ada", "sasl.password": PASSWORD}
 
 
 @pytest.mark.parametrize("versions", ["TLSv1.2", "TLSv1.3"])

@@ -469,9 +469,7 @@ def test_each_elections_own_error_is_read() -> None:
         form.PartitionResult(partition_id=number, error_code=code, error_message=f"m{code}") for number, code in told
     ]
     response = ElectLeadersResponse(
-        throttle_time_ms=0,
-        error_code=0,
-        replica_election_results=[form(topic="t", partition_result=results)],
+        throttle_time_ms=0, error_code=0, replica_election_results=[form(topic="t", partition_result=results)]
     )
     brokers = Brokers(in_turn(response))
     assert requests.elect_preferred_leaders(brokers.wire(), list(targets(4))) == {

@@ -251,10 +251,7 @@ def test_a_poll_waits_longer_each_time_up_to_a_bound() -> None:
 
 @pytest.mark.parametrize(
     ("line", "expected"),
-    [
-        ("a-0: 1,2,3 leader 1", FinishStage()),
-        ("a-0: 1,2,3 leader 2", ElectLeaders((election("a-0", 1),))),
-    ],
+    [("a-0: 1,2,3 leader 1", FinishStage()), ("a-0: 1,2,3 leader 2", ElectLeaders((election("a-0", 1),)))],
 )
 def test_a_leader_is_elected_where_it_does_not_lead(line: str, expected: Step) -> None:
     assert next_step(ElectStage(1, (election("a-0", 1),)), seen(small_cluster(line))) == expected

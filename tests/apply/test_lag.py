@@ -36,10 +36,7 @@ def test_a_stopped_run_goes_on_whatever_moment_its_reads_are_from(seed: int) -> 
     turns = iter(range(1000))
     with pytest.raises(StoppedEarly):
         run_plan(
-            whole_plan(before),
-            admin,
-            MemoryJournal(),
-            should_stop=lambda: "SIGINT" if next(turns) > 8 + seed else None,
+            whole_plan(before), admin, MemoryJournal(), should_stop=lambda: "SIGINT" if next(turns) > 8 + seed else None
         )
     admin.clock.sleep(60)
     run_plan(whole_plan(before), admin, MemoryJournal())

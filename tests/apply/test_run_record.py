@@ -76,12 +76,7 @@ def test_one_that_did_not_fit_tells_all_but_moves_and_the_items_of_lists(run: Ru
     assert read is not None
     lists = {key: Entry(entry.before) for key, entry in run.throttles.lists.items()}
     assert read == replace(
-        run,
-        is_whole=False,
-        moves=(),
-        leaders={},
-        topic_ids={},
-        throttles=ThrottleRecord(run.throttles.rates, lists),
+        run, is_whole=False, moves=(), leaders={}, topic_ids={}, throttles=ThrottleRecord(run.throttles.rates, lists)
     )
     assert len(replace(run, is_whole=False).written()) <= len(run.written()) + len("false")
 

@@ -165,10 +165,7 @@ def run_all(lake: Path, out: Path, choice: SparkChoice) -> None:
         tables = out / "tables" / f"balance-{name}"
         found = make_balance(everywhere, job, plans=plans, out=str(tables), headroom=Headroom(0.8))
         _write(
-            out / f"balance-{name}.txt",
-            document(replace(found, source="")),
-            tables / "figures",
-            tables / "evenness",
+            out / f"balance-{name}.txt", document(replace(found, source="")), tables / "figures", tables / "evenness"
         )
     by_loads = make_balance(everywhere, SparkJob(NOW, spark=choice), loads=str(out / "tables" / "even"), plans=plans)
     _write(out / "balance-loads.txt", document(replace(by_loads, source="")))

@@ -70,12 +70,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _balance(
-    folder: Path,
-    *,
-    cluster: str = "*",
-    out: str | None = None,
-    samples: tuple[str, ...] = (),
-    loads: str | None = None,
+    folder: Path, *, cluster: str = "*", out: str | None = None, samples: tuple[str, ...] = (), loads: str | None = None
 ) -> BalanceReport:
     state = str(folder / "snapshots") if cluster == "*" else str(folder / "snapshots" / f"{cluster}.json")
     plans = (str(folder / "plan.json"),) if cluster != "far" else ()
@@ -87,9 +82,7 @@ def _by_name(rows: tuple[LoadRow, ...]) -> dict[tuple[object, ...], LoadRow]:
     return {(row.broker, row.rack, row.log_dir, row.topic): row for row in rows}
 
 
-def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_them(
-    folder: Path,
-) -> None:
+def test_samples_and_loads_tell_the_same_average_and_peak_and_every_form_shows_them(folder: Path) -> None:
     from pyarrow import parquet
 
     samples = (str(folder / "samples"),)
@@ -172,9 +165,7 @@ def _assert_near(one: float | None, other: float | None) -> None:
     assert one is None or one == pytest.approx(other, rel=1e-6, abs=0.01)
 
 
-def test_an_empty_plan_leaves_everything_as_it_is_and_samples_of_others_are_told(
-    tmp_path: Path,
-) -> None:
+def test_an_empty_plan_leaves_everything_as_it_is_and_samples_of_others_are_told(tmp_path: Path) -> None:
     root = str(tmp_path / "root")
     write_demo(root)
     made = make_plan(Inputs(root, "demo")).plan

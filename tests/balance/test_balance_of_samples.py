@@ -394,10 +394,7 @@ def test_growth_is_the_sum_of_slopes_and_says_when_a_disk_is_full(weighed: Weigh
         oracle.CLUSTER: (110 * a_day, 27_000_000, 104.2),
         ("topic", "orders"): (110 * a_day, None, None),
     }
-    after = {
-        ("broker", 2): (60 * a_day, 9_001_000, 104.2),
-        ("broker", 3): (-10 * a_day, 8_999_000, None),
-    }
+    after = {("broker", 2): (60 * a_day, 9_001_000, 104.2), ("broker", 3): (-10 * a_day, 8_999_000, None)}
     assert _growth_of(weighed, "before").items() >= before.items()
     assert _growth_of(unplanned, "before").items() >= before.items()
     assert _growth_of(weighed, "after").items() >= after.items()

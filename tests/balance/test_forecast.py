@@ -79,9 +79,7 @@ def _alone() -> Cluster:
     dirs = tuple(LogDir(f"/{name}", one.size + one.free, one.free) for name, one in ALONE.items())
     topics = {
         name: Topic(
-            name,
-            (Partition(0, 1, (1,), (1,), sizes=(one.size,), log_dirs=(f"/{name}",)),),
-            configs=one.configs,
+            name, (Partition(0, 1, (1,), (1,), sizes=(one.size,), log_dirs=(f"/{name}",)),), configs=one.configs
         )
         for name, one in ALONE.items()
     }

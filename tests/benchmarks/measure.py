@@ -109,9 +109,7 @@ def figures_of(case: FlatCase, folder: Path) -> Figures:
     """Write the case's files, plan it through the command line, and read the plan."""
     root, snapshot = case.write(folder)
     out = folder / f"{case.name}.plan.json"
-    cost = cost_of(
-        ["-C", str(root), "plan", "--cluster", case.name, "--state", str(snapshot), "--out", str(out)],
-    )
+    cost = cost_of(["-C", str(root), "plan", "--cluster", case.name, "--state", str(snapshot), "--out", str(out)])
     plan = json.loads(out.read_text(encoding="utf-8"))
     problem = problem_of(*case.build())
     summary = plan["summary"]

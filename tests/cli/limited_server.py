@@ -32,12 +32,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
         if pid == 0:
             _child(request, out.fileno(), err.fileno())
         used, code = _wait(pid)
-        return {
-            "code": code,
-            "out": _content(out),
-            "err": _content(err),
-            "megabytes": used.ru_maxrss / 1024,
-        }
+        return {"code": code, "out": _content(out), "err": _content(err), "megabytes": used.ru_maxrss / 1024}
 
 
 def _child(request: dict[str, Any], out: int, err: int) -> None:

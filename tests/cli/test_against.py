@@ -107,11 +107,7 @@ def test_a_group_that_changes_over_knows_what_it_reads_twice_and_what_is_not_cop
         topic(SYNCS, 1),
         groups=[group("billing", {"orders": {"0": 110, "1": 5}, "clicks": {"0": 3}})],
     )
-    eu(
-        ended(topic("us.orders", 2), 100, 7),
-        topic(CHECKPOINTS, 1),
-        groups=[group("billing", {"us.orders": {"1": 6}})],
-    )
+    eu(ended(topic("us.orders", 2), 100, 7), topic(CHECKPOINTS, 1), groups=[group("billing", {"us.orders": {"1": 6}})])
     held["us"] = {
         SYNCS: [sync("orders", 0, 0, 0), sync("orders", 0, 99, 99), sync("orders", 1, 0, 0), sync("orders", 1, 6, 6)]
     }

@@ -63,10 +63,7 @@ def test_every_bad_input_gives_its_sentence_with_its_place_in_little_memory(
     assert wrong == {}
     count = len(bad_inputs())
     assert count >= 60
-    figures(
-        "bad inputs",
-        f"{count} by name, each refused in its sentence with its place; at most {most_memory:.0f} MB",
-    )
+    figures("bad inputs", f"{count} by name, each refused in its sentence with its place; at most {most_memory:.0f} MB")
 
 
 def test_their_names_are_one_each() -> None:

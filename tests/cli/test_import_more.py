@@ -215,10 +215,7 @@ def test_a_topic_whose_name_collides_with_a_declared_one_is_told_by_its_own_plac
 
 def test_a_file_that_somebody_changed_meanwhile_is_not_written(folder: Path) -> None:
     target = target_of("desired-state", "prod")
-    changes = [
-        FileChange("teams/new.yaml", None, b"new"),
-        FileChange("teams/shop.yaml", SHOP.encode(), b"more"),
-    ]
+    changes = [FileChange("teams/new.yaml", None, b"new"), FileChange("teams/shop.yaml", SHOP.encode(), b"more")]
     (folder / "teams" / "shop.yaml").write_text(f"{SHOP}\n# mine")
     with pytest.raises(ReconcilerError, match=r"shop.yaml was changed while import looked .*: run import again"):
         write_changes(target, changes)

@@ -38,14 +38,7 @@ STATE = {
         {
             "name": "orders",
             "partitions": [
-                {
-                    "partition": number,
-                    "leader": 1,
-                    "replicas": [1],
-                    "isr": [1],
-                    "sizes": [9 << 30],
-                    "logDirs": ["/d1"],
-                }
+                {"partition": number, "leader": 1, "replicas": [1], "isr": [1], "sizes": [9 << 30], "logDirs": ["/d1"]}
                 for number in range(10)
             ],
         }

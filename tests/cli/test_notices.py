@@ -150,8 +150,7 @@ def test_a_url_that_cannot_be_used_is_refused_and_not_shown(reconciler: Program)
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [("--notify-as", "slack"), ("--notify-on", "always"), ("--against", "calm", "--notify", "http://h/x")],
+    "arguments", [("--notify-as", "slack"), ("--notify-on", "always"), ("--against", "calm", "--notify", "http://h/x")]
 )
 def test_options_that_mean_nothing_together_are_wrong_usage(arguments: tuple[str, ...], reconciler: Program) -> None:
     assert reconciler("diff", "--cluster", "drifted", *arguments).code == 64

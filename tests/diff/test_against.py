@@ -110,12 +110,7 @@ def test_a_checkpoint_tells_of_commits_before_the_first_sync_that_is_left() -> N
         (50, told(*FULL, mark=(50, 45)), {"logs": ((0, 120), (60, 100))}, "the copy holds 60 to 100"),
         (50, told(*FULL), {"there": 101}, "the copy holds 0 to 100"),
         (50, MirrorMaker(None, None, "nobody read it"), {}, "nobody read it"),
-        (
-            50,
-            WITHOUT,
-            {"logs": ((5, 120), (0, 100))},
-            "none, and the logs no longer begin",
-        ),
+        (50, WITHOUT, {"logs": ((5, 120), (0, 100))}, "none, and the logs no longer begin"),
         (50, WITHOUT, {"logs": ((0, 90), (0, 100))}, "the copy is longer than its topic"),
         (50, told(*FULL), {"partitions": 0}, "the copy has no such partition"),
     ],

@@ -274,10 +274,7 @@ def test_a_dead_broker_that_is_draining_is_told_once() -> None:
 
 def test_during_a_reassignment_the_target_is_compared() -> None:
     moving = replace(
-        OBSERVED.topics["orders"].partitions[0],
-        replicas=(1, 2, 4, 3),
-        adding_replicas=(4,),
-        removing_replicas=(3,),
+        OBSERVED.topics["orders"].partitions[0], replicas=(1, 2, 4, 3), adding_replicas=(4,), removing_replicas=(3,)
     )
     observed = replace(OBSERVED, topics={"orders": replace(OBSERVED.topics["orders"], partitions=(moving,))})
     found = changes(DesiredTopic("orders", replication_factor=3), observed=observed)

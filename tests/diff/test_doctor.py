@@ -97,19 +97,9 @@ def test_after_an_outage_only_those_are_to_be_started_that_have_every_acknowledg
 @pytest.mark.parametrize(
     ("elr", "last", "brokers", "words"),
     [
-        (
-            (),
-            (2,),
-            (2,),
-            "start broker 2: it led last, and Kafka elects it by itself; those that had ",
-        ),
+        ((), (2,), (2,), "start broker 2: it led last, and Kafka elects it by itself; those that had "),
         ((), (), (1, 2, 3), "start brokers 1, 2, 3: which of them has all records is not known; with "),
-        (
-            None,
-            None,
-            (1, 2, 3),
-            "start brokers 1, 2, 3: which of them has all records is not known (the ELR",
-        ),
+        (None, None, (1, 2, 3), "start brokers 1, 2, 3: which of them has all records is not known (the ELR"),
     ],
 )
 def test_where_nobody_is_known_to_have_all_records_that_is_said(

@@ -119,10 +119,7 @@ def test_while_a_partition_is_on_its_way_its_target_counts() -> None:
     assert [each.code for each in made.deviations] == ["KR278"]
 
 
-@pytest.mark.parametrize(
-    ("lines", "code"),
-    [(["t-0: 1,2,3"], "KR273"), (["t-0: 1,2,3", "a-0: 1,2"], "KR273")],
-)
+@pytest.mark.parametrize(("lines", "code"), [(["t-0: 1,2,3"], "KR273"), (["t-0: 1,2,3", "a-0: 1,2"], "KR273")])
 def test_a_topic_with_a_replica_on_a_dead_broker_is_left_out(lines: list[str], code: str) -> None:
     made = found(*lines, "whole-0: 4,5,6", fenced=[3])
     assert list(made.left_out) == ["t"]

@@ -38,12 +38,7 @@ def circle(*mirrors: tuple[str, DesiredMirror]) -> dict[str, list[DesiredMirror]
         (circle(("a", mirror("b", SAME, "x*", "z")), ("b", mirror("a", SAME, "y*", "z"))), 2),
         (circle(("a", mirror("b", "m.{topic}", "x*")), ("b", mirror("a", SAME, "*"))), 0),
         (circle(("a", mirror("b", "m.{topic}", "[!a]*")), ("b", mirror("a", SAME, "*"))), 2),
-        (
-            circle(
-                ("a", mirror("a")),
-            ),
-            1,
-        ),
+        (circle(("a", mirror("a"))), 1),
         (circle(("a", mirror("c", SAME)), ("b", mirror("a", SAME)), ("c", mirror("b", SAME))), 3),
         (circle(("a", mirror("c")), ("b", mirror("a")), ("c", mirror("b"))), 0),
         (circle(("a", mirror("c")), ("b", mirror("a")), ("c", mirror("b", SAME))), 3),

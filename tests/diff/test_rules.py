@@ -65,10 +65,7 @@ def test_brokers_and_racks_by_name_narrow_who_may_hold() -> None:
     assert rules.keepable == {2, 4, 5}
 
 
-@pytest.mark.parametrize(
-    ("factor", "strict"),
-    [(1, (0, 1)), (2, (0, 1)), (3, (1, 1)), (4, (1, 2)), (6, (2, 2))],
-)
+@pytest.mark.parametrize(("factor", "strict"), [(1, (0, 1)), (2, (0, 1)), (3, (1, 1)), (4, (1, 2)), (6, (2, 2))])
 def test_strict_bounds_are_floor_and_ceiling_of_factor_over_racks(factor: int, strict: tuple[int, int]) -> None:
     limits = rules_of(Placement(racks_spread=Spread.STRICT)).rack_limits(factor, (1, 2, 3))
     assert set(limits.values()) == {strict}

@@ -26,9 +26,7 @@ DECLARED = Desired(
     {
         "orders": DesiredTopic("orders", partitions=2, replication_factor=2, at={"": Location("c/t.yaml", 3)}),
         "fixed": DesiredTopic(
-            "fixed",
-            placement=Placement(assignment=((1, 2),)),
-            at={"placement.assignment": Location("c/t.yaml", 9)},
+            "fixed", placement=Placement(assignment=((1, 2),)), at={"placement.assignment": Location("c/t.yaml", 9)}
         ),
         "old": DesiredTopic("old", is_absent=True, at={"state": Location("c/t.yaml", 19)}),
     },
@@ -118,9 +116,7 @@ def test_all_of_it_is_told_at_once() -> None:
 def test_a_drain_keeps_what_else_is_declared_of_the_broker() -> None:
     desired = Desired(DesiredCluster("c", brokers={5: DesiredBroker(5, capacity=2, at=Location("c", 7))}))
     after = suppose(desired, _cluster(), suppositions(["drain=5"]))
-    assert after.desired.cluster.brokers == {
-        5: DesiredBroker(5, BrokerState.DRAINING, 2, at=Location("--what-if", 1)),
-    }
+    assert after.desired.cluster.brokers == {5: DesiredBroker(5, BrokerState.DRAINING, 2, at=Location("--what-if", 1))}
     assert after.observed == _cluster()
 
 

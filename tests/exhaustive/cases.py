@@ -44,12 +44,7 @@ class Case:
         return (chain[0][1], *(after for _, _, after in chain))
 
 
-def _case(
-    name: str,
-    before: Cluster,
-    stages: tuple[ReassignStage, ...],
-    foreign: Mapping[str, Replicas],
-) -> Case:
+def _case(name: str, before: Cluster, stages: tuple[ReassignStage, ...], foreign: Mapping[str, Replicas]) -> Case:
     cluster = replace(
         before,
         brokers={id_: replace(one, log_dirs=(), configs=dict(one.configs)) for id_, one in before.brokers.items()},

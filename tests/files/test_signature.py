@@ -67,8 +67,7 @@ def checked(key: str = "key.pub", signature: str = "plan.sig") -> tuple[str, str
 @pytest.mark.long
 @needs_openssl
 @pytest.mark.parametrize(
-    "kind",
-    [EC, "EC ec_paramgen_curve:P-384", "EC ec_paramgen_curve:P-521", "RSA rsa_keygen_bits:2048", "ED25519"],
+    "kind", [EC, "EC ec_paramgen_curve:P-384", "EC ec_paramgen_curve:P-521", "RSA rsa_keygen_bits:2048", "ED25519"]
 )
 def test_the_key_of_its_signer_verifies_a_plan_and_no_byte_more(kind: str) -> None:
     key_pair(kind)

@@ -16,10 +16,7 @@ from journeys.installed import Installed
 pytestmark = pytest.mark.brokers
 
 ORDERS, PAYMENTS = "orders", "payments"
-PLACES = {
-    ORDERS: [[1, 2], [2, 3], [3, 1], [1, 3], [2, 1], [3, 2]],
-    PAYMENTS: [[1, 2, 3], [2, 3, 1], [3, 1, 2]],
-}
+PLACES = {ORDERS: [[1, 2], [2, 3], [3, 1], [1, 3], [2, 1], [3, 2]], PAYMENTS: [[1, 2, 3], [2, 3, 1], [3, 1, 2]]}
 MOST_COMMENT = 65_536
 MOST_ROUNDS = 30
 STOPPED = 5

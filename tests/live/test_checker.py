@@ -72,10 +72,7 @@ FAULTS: dict[str, tuple[Callable[[], Seen], str]] = {
         lambda: replace(AFTER, throttles={f"orders:{LIST}": "*"}),
         f"1:{RATE} is None, it was '5000'",
     ),
-    "lock left": (
-        lambda: replace(AFTER, groups={**AFTER.groups, "lock": "Stable"}),
-        "group lock is Stable",
-    ),
+    "lock left": (lambda: replace(AFTER, groups={**AFTER.groups, "lock": "Stable"}), "group lock is Stable"),
     "partition gone": (lambda: replace(AFTER, partitions={"orders-1": state(2, 3, 1)}), "orders-0 is gone"),
     "partition too many": (lambda: with_state("orders-2", state(1, 2, 3)), "orders-2 is not wanted"),
 }

@@ -62,13 +62,7 @@ CASES: Mapping[str, tuple[Whose, tuple[int, int]]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_ends_as_planned_whatever_a_clock_shows(
-    tmp_path: Path,
-    brokers: KafkaCluster,
-    clocks: Mapping[int, ShiftedClock],
-    *,
-    tally: Tally,
-    figures: Tell,
-    case: str,
+    tmp_path: Path, brokers: KafkaCluster, clocks: Mapping[int, ShiftedClock], *, tally: Tally, figures: Tell, case: str
 ) -> None:
     who, (first, then) = CASES[case]
     clock = clocks[who(brokers.bootstrap)]

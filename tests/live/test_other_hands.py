@@ -18,14 +18,8 @@ pytestmark = pytest.mark.brokers
 
 STAYS, OTHER, THEIRS = "hands-stays", "hands-other", "hands-theirs"
 TOPICS = (STAYS, OTHER)
-BEFORE: Mapping[str, Assignment] = {
-    STAYS: {0: (1, 2), 1: (2, 3), 2: (3, 4)},
-    OTHER: {0: (4, 5), 1: (5, 1)},
-}
-AFTER: Mapping[str, Assignment] = {
-    STAYS: {0: (1, 6), 1: (2, 6), 2: (3, 5)},
-    OTHER: {0: (4, 6), 1: (5, 6)},
-}
+BEFORE: Mapping[str, Assignment] = {STAYS: {0: (1, 2), 1: (2, 3), 2: (3, 4)}, OTHER: {0: (4, 5), 1: (5, 1)}}
+AFTER: Mapping[str, Assignment] = {STAYS: {0: (1, 6), 1: (2, 6), 2: (3, 5)}, OTHER: {0: (4, 6), 1: (5, 6)}}
 SIZES = {STAYS: 200_000, OTHER: 1_000_000}
 """Bytes of a partition: what others touch is in flight for some seconds."""
 DONE, FAILED, STALE = 0, 1, 4

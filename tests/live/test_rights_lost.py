@@ -35,15 +35,7 @@ RATE, HEAVY_BYTES = 50_000, 1_200_000
 LISTS = ({0: (1, 2), 1: (2, 3), HEAVY: (3, 1)}, {0: (3, 1), 1: (2, 1), HEAVY: (3, 1)})
 OTHER = ({0: (1, 2)}, {0: (1, 3)})
 IN_FLIGHT = "in flight"
-APPLY = (
-    "intent.written",
-    "throttle.topic",
-    "reassign.sent",
-    IN_FLIGHT,
-    "stage.done",
-    "moves.done",
-    "election.before",
-)
+APPLY = ("intent.written", "throttle.topic", "reassign.sent", IN_FLIGHT, "stage.done", "moves.done", "election.before")
 CANCEL = ("withdraw.before", "withdraw.sent")
 DOCTOR = ("unthrottle.topic", "unthrottle.broker")
 BY_SHOWN = {one.shown: one for one in DENIED}
@@ -78,10 +70,7 @@ EVERY = [
     *(Case("cancel", point, right) for point in CANCEL for right in BY_SHOWN),
     *(Case("doctor", point, right) for point in DOCTOR for right in BY_SHOWN),
 ]
-SOME = [
-    Case("apply", "moves.done", TOPIC_CONFIGS),
-    Case("apply", "reassign.sent", CLUSTER_CONFIGS),
-]
+SOME = [Case("apply", "moves.done", TOPIC_CONFIGS), Case("apply", "reassign.sent", CLUSTER_CONFIGS)]
 
 
 @dataclass
@@ -162,10 +151,7 @@ def world(
     root.mkdir(parents=True)
     with KafkaCluster(version=kafka_version, broker_ids=(1, 2, 3), users=USERS, settings=SMOOTH) as kafka:
         admin = connect(kafka.properties)
-        changes = [
-            CreateTopic("orders", 3, 2, {}, LISTS[0]),
-            CreateTopic("other", 1, 2, {}, OTHER[0]),
-        ]
+        changes = [CreateTopic("orders", 3, 2, {}, LISTS[0]), CreateTopic("other", 1, 2, {}, OTHER[0])]
         assert all(answer.is_ok for answer in admin.create_topics(changes).values())
         kafka.wait_for(lambda: len(admin.topics(TOPICS)) == len(TOPICS), "the topics")
         kafka.produce("orders", HEAVY, size=HEAVY_BYTES)

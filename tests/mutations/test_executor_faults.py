@@ -186,13 +186,7 @@ FAULTS = [
         "withdraw(session, [])",
         "seed 20",
     ),
-    Fault(
-        "an election is not asked for again",
-        "standings._is_election_due",
-        "return True",
-        "return False",
-        "seed 9",
-    ),
+    Fault("an election is not asked for again", "standings._is_election_due", "return True", "return False", "seed 9"),
     Fault(
         "a topic that was made again is taken for the old one",
         "observed.replaced_topics",
@@ -215,13 +209,7 @@ FAULTS = [
         "in throttles.brokers[1:]:",
         "seed 1",
     ),
-    Fault(
-        "an operator's `*` is appended to",
-        "throttles.lists_to_extend",
-        "value != EVERYTHING and",
-        "",
-        "seed 1",
-    ),
+    Fault("an operator's `*` is appended to", "throttles.lists_to_extend", "value != EVERYTHING and", "", "seed 1"),
     Fault(
         "an operator's list is overwritten",
         "throttles.appended",
@@ -251,11 +239,7 @@ FAULTS = [
         "seed 1",
     ),
     Fault(
-        "throttles that a crash left stay",
-        "leftovers._adopt",
-        "earlier.plus(record.throttles)",
-        "earlier",
-        "crash 7",
+        "throttles that a crash left stay", "leftovers._adopt", "earlier.plus(record.throttles)", "earlier", "crash 7"
     ),
     # What is told.
     Fault(
@@ -279,59 +263,26 @@ FAULTS = [
         "() if known is not None and",
         "seed 9",
     ),
+    Fault("done is said though throttles are on", "turns.Run._finish", "take_all_off(self.session)", "pass", "seed 1"),
     Fault(
-        "done is said though throttles are on",
-        "turns.Run._finish",
-        "take_all_off(self.session)",
-        "pass",
-        "seed 1",
-    ),
-    Fault(
-        "a leftover throttle is not named",
-        "throttling.take_all_off",
-        "[one.problem for one in left]",
-        "[]",
-        "seed 98",
+        "a leftover throttle is not named", "throttling.take_all_off", "[one.problem for one in left]", "[]", "seed 98"
     ),
 ]
 
 CHECKER_FAULTS = [
     Fault(
-        "a watch that sees nothing",
-        "watch.Watch.step",
-        "self.truth = self.truth, truth",
-        "self.truth = truth, truth",
+        "a watch that sees nothing", "watch.Watch.step", "self.truth = self.truth, truth", "self.truth = truth, truth"
     ),
-    Fault(
-        "a watch that lets every request pass",
-        "watch.Watch.reassign",
-        "targets.items()",
-        "()",
-    ),
+    Fault("a watch that lets every request pass", "watch.Watch.reassign", "targets.items()", "()"),
     Fault(
         "a watch that counts nothing in flight",
         "watch.Watch._in_flight",
         "for key, found in ours if",
         "for key, found in [] if",
     ),
-    Fault(
-        "a watch blind to throttles",
-        "watch.Watch._throttle_entry",
-        "theirs = self.foreign.get(where)",
-        "return",
-    ),
-    Fault(
-        "an end that is always as planned",
-        "end.not_as_planned",
-        "told = left_behind(watch, after)",
-        "return []",
-    ),
-    Fault(
-        "nothing is ever left behind",
-        "end.left_behind",
-        "there = throttles(after)",
-        "return []",
-    ),
+    Fault("a watch blind to throttles", "watch.Watch._throttle_entry", "theirs = self.foreign.get(where)", "return"),
+    Fault("an end that is always as planned", "end.not_as_planned", "told = left_behind(watch, after)", "return []"),
+    Fault("nothing is ever left behind", "end.left_behind", "there = throttles(after)", "return []"),
 ]
 
 

@@ -161,11 +161,7 @@ FAULTS = [
         "beside assigned ones",
     ),
     Fault(
-        "bytes are as many as replicas",
-        "replicas.copied",
-        "copies(task.size,",
-        "copies(task.size**0,",
-        "a new topic",
+        "bytes are as many as replicas", "replicas.copied", "copies(task.size,", "copies(task.size**0,", "a new topic"
     ),
     Fault(
         "a present replica costs as much as a new one",
@@ -174,13 +170,7 @@ FAULTS = [
         "np.broadcast_to(size[:, None], named.shape)",
         "beside assigned ones",
     ),
-    Fault(
-        "copies do not matter",
-        "replicas.copied",
-        "(~task.is_new).astype(np.int64)",
-        "0 * task.size",
-        "a new topic",
-    ),
+    Fault("copies do not matter", "replicas.copied", "(~task.is_new).astype(np.int64)", "0 * task.size", "a new topic"),
     Fault("leaders are not kept", "replicas._leaders_kept", "at[may_lead, 0] = -1", "pass", "5 brokers, seed 24"),
     Fault(
         "the better balance does not matter between equals",
@@ -211,20 +201,8 @@ FAULTS = [
         "if False:",
         "beside assigned ones",
     ),
-    Fault(
-        "a band is too wide",
-        "objectives.band",
-        "max(most, -(-share // whole))",
-        "most + 1",
-        "5 brokers, seed 30",
-    ),
-    Fault(
-        "a band is too narrow",
-        "objectives.band",
-        "min(least, share // whole)",
-        "least",
-        "5 brokers, seed 3",
-    ),
+    Fault("a band is too wide", "objectives.band", "max(most, -(-share // whole))", "most + 1", "5 brokers, seed 30"),
+    Fault("a band is too narrow", "objectives.band", "min(least, share // whole)", "least", "5 brokers, seed 3"),
     Fault(
         "capacity weighs the wrong way",
         "objectives.weights",
@@ -385,13 +363,7 @@ FAULTS = [
         "pass",
         "5 brokers, seed 4",
     ),
-    Fault(
-        "a swapped tie-break",
-        "place._ordered",
-        "(holders, holders <",
-        "(-holders, holders <",
-        "a new topic",
-    ),
+    Fault("a swapped tie-break", "place._ordered", "(holders, holders <", "(-holders, holders <", "a new topic"),
     Fault(
         "new replicas come first",
         "place._ordered",

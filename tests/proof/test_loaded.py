@@ -117,9 +117,7 @@ def _drifted() -> tuple[Desired, Cluster, Plan]:
         desired.topics["some"], placement=replace(desired.topics["some"].placement, brokers_only=frozenset({2}))
     )
     moved = replace(
-        desired,
-        cluster=replace(desired.cluster, balance=Balance()),
-        topics={**desired.topics, "some": wanted},
+        desired, cluster=replace(desired.cluster, balance=Balance()), topics={**desired.topics, "some": wanted}
     )
     return desired, observed, provable_plan(moved, observed)
 

@@ -229,11 +229,7 @@ TAMPERED: list[tuple[str, Plan, str]] = [
         with_levels(SHOP_PLAN, [*SHOP_PLAN.proof.levels, PriceLevel("beauty", 0, 0)]),
         "in order it must be",
     ),
-    (
-        "there is no proof",
-        _proof(SHOP_PLAN, lambda _: Proof()),
-        "the proof has no prices for replicas balance",
-    ),
+    ("there is no proof", _proof(SHOP_PLAN, lambda _: Proof()), "the proof has no prices for replicas balance"),
     (
         "the proof's value is lower than its level's",
         _proof(SHOP_PLAN, lambda proof: replace(proof, value=proof.value - 1, lower_bound=proof.value - 1)),
@@ -279,11 +275,7 @@ TAMPERED: list[tuple[str, Plan, str]] = [
         _with_moves(SHOP_PLAN, (*_moves(SHOP_PLAN), _moves(SHOP_PLAN)[ORDERS])),
         "orders-5 is moved from brokers [5, 6, 7], but it is on",
     ),
-    (
-        "a move goes to another broker of the rack",
-        _with_move(SHOP_PLAN, ORDERS, _elsewhere),
-        "",
-    ),
+    ("a move goes to another broker of the rack", _with_move(SHOP_PLAN, ORDERS, _elsewhere), ""),
     (
         "a move goes to another rack",
         _with_move(SHOP_PLAN, ORDERS, _in_wrong_rack),
@@ -364,11 +356,7 @@ TAMPERED: list[tuple[str, Plan, str]] = [
         _with_assignment(SHOP_PLAN, "clicks", {6: (8, 0, 1)}),
         "clicks-6 ends on brokers [8, 0, 1]: that is not the number",
     ),
-    (
-        "a new partition is elsewhere",
-        _with_assignment(SHOP_PLAN, "fresh", {0: (5, 0, 1)}),
-        "",
-    ),
+    ("a new partition is elsewhere", _with_assignment(SHOP_PLAN, "fresh", {0: (5, 0, 1)}), ""),
     (
         "a new partition has a broker twice",
         _with_assignment(SHOP_PLAN, "fresh", {0: (2, 0, 0)}),

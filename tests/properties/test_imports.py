@@ -253,12 +253,7 @@ FAULTS = [
     Fault("two apart is even", f"{BALANCE}._differ_by_one", "<= 1", "<= 2"),
     Fault("a band is wider than its name", f"{BALANCE}._is_within", "(1 + band)", "(1 + 3 * band)"),
     Fault("a loose band will do", f"{BALANCE}.tightest_band", "for band in BANDS", "for band in BANDS[3:]"),
-    Fault(
-        "elections are overlooked",
-        "workflow.importing.import_cluster",
-        "waiting=len(kept.waiting)",
-        "waiting=0",
-    ),
+    Fault("elections are overlooked", "workflow.importing.import_cluster", "waiting=len(kept.waiting)", "waiting=0"),
     Fault(
         "the planner is not asked",
         "workflow.importing._moves",

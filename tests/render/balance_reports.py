@@ -22,11 +22,7 @@ MIB, GIB = 1024**2, 1024**3
 
 
 def drawn_report(
-    *sizes: int,
-    has_plan: bool = True,
-    from_samples: bool = True,
-    seed: int = 1,
-    names: Sequence[str] = (),
+    *sizes: int, has_plan: bool = True, from_samples: bool = True, seed: int = 1, names: Sequence[str] = ()
 ) -> BalanceReport:
     """Return a report of one cluster for each number of brokers."""
     random = Random(seed)

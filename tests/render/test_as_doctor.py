@@ -71,9 +71,7 @@ def test_json_holds_all_of_it_in_the_schemas_form() -> None:
     value = json.loads(document(replace(FOUND, restored=("broker 1: a 7 -> not set",))))
     Draft7Validator(json.loads((schema_folder() / "doctor.json").read_text("utf-8"))).validate(value)
     assert (value["cluster"], value["healthy"], value["restored"]) == (None, False, ["broker 1: a 7 -> not set"])
-    assert value["start"] == [
-        {"broker": 3, "leads": [], "canLead": [], "opens": [{"topic": "t", "partition": 0}]},
-    ]
+    assert value["start"] == [{"broker": 3, "leads": [], "canLead": [], "opens": [{"topic": "t", "partition": 0}]}]
     assert value["quorum"]["leader"] == 2
     assert value["quorum"]["voters"][2] == {"id": 3, "recordsBehind": None, "millisecondsBehind": None}
     assert value["summary"] == {"errors": 1, "warnings": 1, "notes": 0}

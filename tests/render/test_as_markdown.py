@@ -48,9 +48,7 @@ def test_a_comment_is_never_longer_than_its_limit_and_cut_at_a_stage(stages: int
         Move(TopicPartition(f"topic-{number}", 0), (1, 2, 3), (2, 3, 4), 1000, Reason.RACKS) for number in range(25)
     )
     plan = replace(
-        sample_plan(),
-        topic_changes=(),
-        stages=tuple(ReassignStage(number + 1, moves) for number in range(stages)),
+        sample_plan(), topic_changes=(), stages=tuple(ReassignStage(number + 1, moves) for number in range(stages))
     )
     text = unbroken(as_markdown.plan(plan, limit=limit))
     assert utf16(text) <= limit

@@ -128,10 +128,7 @@ def test_only_lists_are_appended_to() -> None:
 
 
 def test_a_key_may_stand_only_once_in_a_request() -> None:
-    twice = (
-        ConfigChange("retention.ms", SET, "1"),
-        ConfigChange("retention.ms", DELETE),
-    )
+    twice = (ConfigChange("retention.ms", SET, "1"), ConfigChange("retention.ms", DELETE))
     denied = Denied("INVALID_REQUEST", "Error due to duplicate config keys")
     assert configure(small_cluster("orders-0: 1"), *twice) == denied
 

@@ -18,8 +18,7 @@ pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize(
-    ("name", "per_broker", "over_bound", "most"),
-    [("a", 10, 1.04, 5), ("b", 100, 1.01, 5), ("c", 10, 1.01, 1)],
+    ("name", "per_broker", "over_bound", "most"), [("a", 10, 1.04, 5), ("b", 100, 1.01, 5), ("c", 10, 1.01, 1)]
 )
 def test_the_time_of_the_run_is_close_to_its_busiest_brokers(
     name: str, per_broker: int, over_bound: float, most: int

@@ -446,9 +446,7 @@ def test_a_topic_that_was_made_again_is_not_touched() -> None:
     observed = admin.observe()
     orders = replace(observed.topics["orders"], topic_id="id-of-another")
     found = rollback_of(plan, replace(observed, topics={**observed.topics, "orders": orders}), DESIRED)
-    assert told(found.left) == [
-        "KR854 topic orders is another one, made since under the same name: it is left alone",
-    ]
+    assert told(found.left) == ["KR854 topic orders is another one, made since under the same name: it is left alone"]
     assert "orders" not in {one.topic_partition.topic for s in found.plan.stages for one in getattr(s, "moves", ())}
     assert found.plan.topic_changes == ()
 

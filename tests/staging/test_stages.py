@@ -95,10 +95,7 @@ def test_repairs_go_first_and_among_them_the_fewest_in_sync() -> None:
 
 def test_less_urgent_moves_fill_what_the_urgent_ones_leave() -> None:
     observed = cluster("1a 2b 3c! 4a 5b 6c", "t-0: 1,2,3 isr 1,2 size 9", "t-1: 4,5 size 9")
-    moves = [
-        move("t-0: 1,2,3 -> 1,2,6", Reason.DEAD_BROKER, size=9),
-        move("t-1: 4,5 -> 4,2", Reason.BALANCE, size=9),
-    ]
+    moves = [move("t-0: 1,2,3 -> 1,2,6", Reason.DEAD_BROKER, size=9), move("t-1: 4,5 -> 4,2", Reason.BALANCE, size=9)]
     assert outline(staged(observed, moves).stages) == ["move t-0 t-1"]
 
 
@@ -503,10 +500,7 @@ def test_a_larger_run_stays_close_to_its_bound() -> None:
 def test_a_huge_copy_whose_leader_leaves_first_is_dealt_before_small_ones() -> None:
     # Brokers 3 and 4 receive 600 each. Broker 1 leads t-0, so the copy of 300 is the second step of its chain.
     lines = ["t-0: 1,5 size 300", "t-1: 6,1 size 300"]
-    moves = [
-        move("t-0: 1,5 -> 3,5", Reason.DRAINING, size=300),
-        move("t-1: 6,1 -> 6,4", Reason.DRAINING, size=300),
-    ]
+    moves = [move("t-0: 1,5 -> 3,5", Reason.DRAINING, size=300), move("t-1: 6,1 -> 6,4", Reason.DRAINING, size=300)]
     for n in range(2, 8):
         lines.append(f"t-{n}: {5 + n},1 size 100")
         moves.append(move(f"t-{n}: {5 + n},1 -> {5 + n},{3 + n % 2}", Reason.DRAINING, size=100))

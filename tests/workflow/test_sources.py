@@ -105,11 +105,7 @@ BROKEN = "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec
     [(Inputs(bootstrap_server="mine:9092"), "mine:9092"), (Inputs(client="c.properties"), "yours:9092")],
 )
 def test_with_a_client_given_a_broken_cluster_document_is_told_and_passed_over(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    given: Inputs,
-    reached: str,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, given: Inputs, reached: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("desired-state/prod").mkdir(parents=True)

@@ -49,12 +49,7 @@ class FakeGitLab:
     def variables(self) -> Mapping[str, str]:
         """What GitLab tells every job."""
         address = f"http://127.0.0.1:{self._server.server_address[1]}/api/v4"
-        return {
-            "CI_API_V4_URL": address,
-            "CI_PROJECT_ID": "9",
-            "CI_JOB_TOKEN": JOB_TOKEN,
-            "RECONCILER_PAUSE": "0.01",
-        }
+        return {"CI_API_V4_URL": address, "CI_PROJECT_ID": "9", "CI_JOB_TOKEN": JOB_TOKEN, "RECONCILER_PAUSE": "0.01"}
 
     def add(self, number: int, body: str, author: Mapping[str, Any]) -> dict[str, Any]:
         """Add a note."""

@@ -226,12 +226,7 @@ def test_a_cancelled_job_waits_for_the_run_to_put_everything_back(tmp_path: Path
     program.chmod(0o755)
     path = f"{tmp_path}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PLAN": "plan.json", "RUNNER_TEMP": str(tmp_path)}
-    with subprocess.Popen(
-        [*BASH, apply_script()],
-        env=environment,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as step:
+    with subprocess.Popen([*BASH, apply_script()], env=environment, stdout=subprocess.PIPE, text=True) as step:
         assert step.stdout is not None
         assert step.stdout.readline() == "moving\n"
         step.send_signal(signal.SIGINT)

@@ -237,11 +237,7 @@ CLOSED = (
         3,
         "a policy cannot call java_method(): it has arithmetic",
     ),
-    (
-        "SELECT 1,\n cuont(*) FROM topics",
-        2,
-        "aggregates and windows (did you mean count?)",
-    ),
+    ("SELECT 1,\n cuont(*) FROM topics", 2, "aggregates and windows (did you mean count?)"),
     ("SELECT *\n FROM topics\n TABLESAMPLE (5 PERCENT)", 1, "get the same answer: Sample leaves it to chance"),
     ("SELECT rand()", 1, "the same plan must always get the same answer: rand() leaves it to chance"),
     ("SELECT Current_Date AS today", 1, "the same plan must always get the same answer: CurrentDate asks the clock"),

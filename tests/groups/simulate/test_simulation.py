@@ -54,10 +54,7 @@ def test_each_step_starts_from_what_the_one_before_left() -> None:
     assignor = Fixed([{"a": {"t": (0, 1)}, "b": {"t": (2,)}}, {"a": {"t": (1,)}, "c": {"t": (0, 2)}}])
     scenario = Scenario(topics(t=3), (Step(members("a", "b")), Step(members("a", "c"))))
     first, second = simulate(scenario, assignor)
-    assert brought(assignor.calls) == [
-        {"a": ({}, -1), "b": ({}, -1)},
-        {"a": ({"t": (0, 1)}, 1), "c": ({}, -1)},
-    ]
+    assert brought(assignor.calls) == [{"a": ({}, -1), "b": ({}, -1)}, {"a": ({"t": (0, 1)}, 1), "c": ({}, -1)}]
     assert (first.stats.most, first.stats.fewest, first.stats.pair_score, first.stats.moved_from_survivors) == (
         2,
         1,
@@ -210,8 +207,7 @@ def test_a_users_assignor_cannot_end_the_program() -> None:
 
 def test_what_an_assignor_returns_is_put_in_order() -> None:
     (outcome,) = simulate(
-        Scenario(topics(t=3, u=1), (Step(members("a", "b", reads=("t", "u"))),)),
-        Fixed([{"b": {"u": (), "t": (2, 0)}}]),
+        Scenario(topics(t=3, u=1), (Step(members("a", "b", reads=("t", "u"))),)), Fixed([{"b": {"u": (), "t": (2, 0)}}])
     )
     assert outcome.assignment == {"a": {}, "b": {"t": (0, 2)}}
     assert list(outcome.assignment) == ["a", "b"]

@@ -380,10 +380,7 @@ class KafkaCluster:
         }
         if not self.is_encrypted:
             plain = f"{login}.plain.PlainLoginModule required{known};"
-            return common | {
-                "sasl.enabled.mechanisms": "PLAIN",
-                "listener.name.client.plain.sasl.jaas.config": plain,
-            }
+            return common | {"sasl.enabled.mechanisms": "PLAIN", "listener.name.client.plain.sasl.jaas.config": plain}
         return common | {
             "sasl.enabled.mechanisms": "SCRAM-SHA-512",
             "listener.name.client.scram-sha-512.sasl.jaas.config": f"{login}.scram.ScramLoginModule required;",

@@ -81,12 +81,7 @@ def rack_name(broker_id: int, racks: int) -> str:
 
 
 def kafka_placement(
-    rack_of: Mapping[int, str],
-    partitions: int,
-    replication_factor: int,
-    *,
-    start: int,
-    shift: int,
+    rack_of: Mapping[int, str], partitions: int, replication_factor: int, *, start: int, shift: int
 ) -> list[tuple[int, ...]]:
     """Return what Kafka's AdminUtils gives, partition by partition: brokers alternate over racks."""
     brokers = _alternated(rack_of)

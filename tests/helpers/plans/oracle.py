@@ -155,11 +155,7 @@ def _existing(
 
 
 def _new(
-    desired: Desired,
-    observed: Cluster,
-    key: TopicPartition,
-    partitions: Sequence[Partition],
-    declared: DesiredTopic,
+    desired: Desired, observed: Cluster, key: TopicPartition, partitions: Sequence[Partition], declared: DesiredTopic
 ) -> Demand:
     explicit = _assigned(declared, key.partition)
     factor = declared.replication_factor or len(explicit or partitions[0].replicas)

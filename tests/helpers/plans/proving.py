@@ -51,10 +51,7 @@ def replica_bounds_by_enumeration(problem: Problem, balance: Balance, levels: Se
 
 
 def leader_bounds_by_enumeration(
-    problem: Problem,
-    balance: Balance,
-    placed: Mapping[TopicPartition, Sequence[int]],
-    levels: Sequence[PriceLevel],
+    problem: Problem, balance: Balance, placed: Mapping[TopicPartition, Sequence[int]], levels: Sequence[PriceLevel]
 ) -> list[int]:
     """Return the same for preferred leaders among these replicas."""
     choices = [

@@ -212,14 +212,8 @@ def test_the_algorithm_is_https_in_any_case_or_off(value: str) -> None:
     ("given", "says"),
     [
         ({"sasl.password": "x"}, "sasl.password has no effect, as security.protocol is not written, which means"),
-        (
-            {"security.protocol": "plaintext", "sasl.password": "x"},
-            "is PLAINTEXT: write SASL_SSL or SASL_PLAINTEXT,",
-        ),
-        (
-            {"security.protocol": "SSL", "sasl.username": "x"},
-            "security.protocol is SSL: write SASL_SSL, or remove",
-        ),
+        ({"security.protocol": "plaintext", "sasl.password": "x"}, "is PLAINTEXT: write SASL_SSL or SASL_PLAINTEXT,"),
+        ({"security.protocol": "SSL", "sasl.username": "x"}, "security.protocol is SSL: write SASL_SSL, or remove"),
         ({"ssl.ca.location": "x"}, "write SSL, or remove them"),
         ({"security.protocol": "SASL_PLAINTEXT", "ssl.ca.location": "x"}, "is SASL_PLAINTEXT: write SASL_SSL, or"),
         ({"sasl.username": "x", "ssl.ca.location": "x"}, "sasl.username, ssl.ca.location have no effect"),

@@ -90,8 +90,7 @@ def world(seed: int, most: int = 6) -> tuple[Desired, Cluster]:
         "free": DesiredTopic("free"),
         "kept": DesiredTopic("kept", protect=frozenset({Protection.MOVE})),
         "goes": DesiredTopic(
-            "goes",
-            placement=Placement(assignment=tuple((random.choice((1, 2)),) for _ in placed.get("goes", ()))),
+            "goes", placement=Placement(assignment=tuple((random.choice((1, 2)),) for _ in placed.get("goes", ())))
         ),
     }
     return Desired(cluster, {name: one for name, one in declared.items() if name in topics}), observed
