@@ -542,7 +542,7 @@ def _mapping(key: Any, item: Any, notes: tuple[Any, ...]) -> _Codec:
 def _mapping_as_list(listed: _Codec, order: Callable[[Any], Any]) -> _Codec:
     write, read = listed.write or list, listed.read
     return _Codec(
-        lambda values: write(values.values()), lambda found: {order(each): each for each in read(found)}, listed.schema
+        lambda values: write(values.values()), lambda items: {order(item): item for item in read(items)}, listed.schema
     )
 
 

@@ -502,7 +502,7 @@ class Verdict:
 
     @property
     def value(self) -> Annotated[int | None, "What the plan copies: bytes, or replicas where a size is unknown."]:
-        """What the plan copies, in the unit of its objective."""
+        """The bytes that the plan copies, or the replicas where a size is unknown; None if the plan is wrong."""
         return None if self.wrong is not None else self._of_objective().value
 
     @property

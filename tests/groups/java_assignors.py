@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from groups.scenarios import ScenarioForm, scenarios
-from helpers.brokers.kafka_jars import jars, java
+from helpers.brokers.kafka_jars import QUICK_JAVA, jars, java
 from helpers.waiting import HANG
 
 VERSION = "4.1.1"
@@ -80,7 +80,7 @@ def ask(asked: Iterable[ScenarioForm], question: Question | None = None) -> list
     """Return what Kafka's classes answer to each scenario, in order."""
     lines = "".join(json.dumps({**scenario, **(question or {})}) + "\n" for scenario in asked)
     libraries = jars(VERSION)
-    command = [java(), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
+    command = [java(), *QUICK_JAVA, "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"]
     command += ["-cp", f"{libraries}/*", str(PROGRAM)]
     done = subprocess.run(command, input=lines, capture_output=True, text=True, check=False, timeout=HANG)
     if done.returncode != 0:

@@ -12,11 +12,11 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import DOCUMENT
 from helpers.brokers.observer import Observer
 from helpers.program.warm import Ended, reconciler
 from helpers.waiting import ATTEMPT, HANG
 
-HEAD = "apiVersion: reconciler/v1\nkind: {}\nmetadata: {{name: {}}}\nspec: {}\n"
 COPIED = "{{source: us, topics: [{}], config: [retention.ms]}}"
 Held = Mapping[int, Mapping[int, bytes]]
 """The value of each record, by partition and offset."""
@@ -35,19 +35,19 @@ class TwoClusters:
     def write(self, topics: Mapping[str, int], retention: str) -> None:
         """Declare these topics of `us`, by their partitions, and that `eu` copies them."""
         spec = f"{{replicationFactor: {self.replication_factor}, config: {{segment.bytes: 64MiB}}}}"
-        standard = HEAD.format("TopicClass", "standard", spec)
+        standard = DOCUMENT.format("TopicClass", "standard", spec)
         declared = (
-            HEAD.format(
+            DOCUMENT.format(
                 "Topic", name, f"{{partitions: {count}, config: {{retention.ms: {retention}}}, class: standard}}"
             )
             for name, count in topics.items()
         )
-        mirror = HEAD.format("Mirror", "from-us", COPIED.format(", ".join(f'"{name}"' for name in topics)))
+        mirror = DOCUMENT.format("Mirror", "from-us", COPIED.format(", ".join(f'"{name}"' for name in topics)))
         for name, kafka, documents in (("us", self.us, [*declared]), ("eu", self.eu, [mirror])):
             path = self.folder / "desired-state" / name
             path.mkdir(parents=True, exist_ok=True)
             spec = "{{client: {}, topics: {{managed: all, delete: allow}}}}"
-            cluster = HEAD.format("Cluster", name, spec.format(json.dumps(kafka.properties)))
+            cluster = DOCUMENT.format("Cluster", name, spec.format(json.dumps(kafka.properties)))
             (path / "cluster.yaml").write_text(cluster, "utf-8")
             (path / "topics.yaml").write_text("---\n".join([standard, *documents]), "utf-8")
 

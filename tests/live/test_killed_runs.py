@@ -99,7 +99,7 @@ def times(points: Collection[str]) -> Counter[str]:
 
 
 def size_for(points: Counter[str]) -> int:
-    """Return the bytes of a partition: where many die its copy lasts."""
+    """Return the bytes of a partition: a run that dies often needs copies that last longer."""
     return SIZE if points.total() < LOCK_AWAITED else 5 * SIZE
 
 

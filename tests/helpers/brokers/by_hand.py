@@ -19,7 +19,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from helpers.brokers.cluster import KafkaCluster
-from helpers.brokers.kafka_jars import jars, java, tools_jar
+from helpers.brokers.kafka_jars import QUICK_JAVA, jars, java, tools_jar
 from helpers.brokers.observer import Observer
 from helpers.waiting import HANG
 
@@ -27,10 +27,10 @@ Lists = Sequence[Sequence[int]] | Mapping[int, Sequence[int]]
 
 
 def create(kafka: KafkaCluster, topics: Mapping[str, Lists], configs: Mapping[str, str] | None = None) -> None:
-    """Create topics with these replicas, and wait until they are there."""
+    """Create topics whose partitions have these replicas, and wait until they are there."""
     lists = {
-        name: [list(replicas) for replicas in (places.values() if isinstance(places, Mapping) else places)]
-        for name, places in topics.items()
+        name: [list(replicas) for _, replicas in sorted(of.items() if isinstance(of, Mapping) else enumerate(of))]
+        for name, of in topics.items()
     }
     new = [
         NewTopic(name, len(places), replica_assignment=places, config=dict(configs or {}))
@@ -39,7 +39,9 @@ def create(kafka: KafkaCluster, topics: Mapping[str, Lists], configs: Mapping[st
     admin, observer = AdminClient({"bootstrap.servers": kafka.bootstrap}), Observer(kafka.bootstrap)
     for answer in admin.create_topics(new).values():
         answer.result(HANG)
-    kafka.wait_for(lambda: all(len(observer.topic(name)) == len(lists[name]) for name in lists), f"{[*lists]}")
+    kafka.wait_for(
+        lambda: all(len(observer.topic(name)) == len(lists[name]) for name in lists), f"the topics {[*lists]}"
+    )
 
 
 def delete(kafka: KafkaCluster, *topics: str) -> None:
@@ -63,12 +65,7 @@ def allow(kafka: KafkaCluster, user: str, kind: ResourceType, name: str, *operat
 def kafka_tool(kafka: KafkaCluster, name: str, *arguments: str) -> str:
     """Run one of Kafka's own tools, and return what it prints."""
     class_path = f"{jars(kafka.version)}/*:{tools_jar(kafka.version)}"
-    flags = (
-        "-Xmx128m",
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
-        "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
-    )
+    flags = ("-Xmx128m", *QUICK_JAVA, "-Dorg.slf4j.simpleLogger.defaultLogLevel=error")
     command = [java(), *flags, "-cp", class_path, f"org.apache.kafka.tools.{name}"]
     asked = [*command, "--bootstrap-server", kafka.bootstrap, *arguments]
     done = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=HANG)

@@ -45,7 +45,7 @@ from typing import IO, Self
 
 from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
-from helpers.brokers.kafka_jars import DEFAULT_VERSION, jars, java, java_release, tiered_storage_jars
+from helpers.brokers.kafka_jars import DEFAULT_VERSION, QUICK_JAVA, jars, java, java_release, tiered_storage_jars
 from helpers.brokers.network import PrivateNetwork
 from helpers.brokers.supervisor import Supervisor
 from helpers.certificates import Authority
@@ -63,8 +63,7 @@ MOUNT = ("mount", "-t", "tmpfs", "-o")
 JVM_FLAGS = (
     "-Xms64m",
     "-Xmx256m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
+    *QUICK_JAVA,
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
 )
@@ -460,7 +459,7 @@ def _bootstrap_records(version: str, passwords: tuple[tuple[str, str], ...]) -> 
             "log.dirs": folder,
         }
         config.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
-        command = [java(), "-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", f"{jars(version)}/*"]
+        command = [java(), "-Xmx128m", *QUICK_JAVA, "-cp", f"{jars(version)}/*"]
         command += ["kafka.tools.StorageTool", "format", "-t", _new_id(), "-c", str(config)]
         for user, password in passwords:
             command += ["--add-scram", f"SCRAM-SHA-512=[name={user},password={password}]"]

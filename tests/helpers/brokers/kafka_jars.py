@@ -21,6 +21,8 @@ from helpers.waiting import HANG, asked_again
 DEFAULT_VERSION = "4.3.0"
 SLF4J_BINDING = "1.7.36"
 MANIFEST = "manifest.json"
+QUICK_JAVA = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Flags of a Java that lives for seconds: to compile for speed costs it more than it gains."""
 TEST_JARS = (
     '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"><info organisation="tests" module="kafka"/>'
     "<dependencies>{}</dependencies></ivy-module>"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import confluent_kafka
 import pytest
-from helpers.brokers.kafka_jars import jars, java
+from helpers.brokers.kafka_jars import QUICK_JAVA, jars, java
 
 from reconciler.model.client_properties import (
     CANNOT,
@@ -57,8 +57,7 @@ def asked(version: str) -> tuple[list[str], list[str]]:
     """Return the names that the clients of a version know, and whether they take each of the questions."""
     command = [
         java(),
-        "-XX:TieredStopAtLevel=1",
-        "-XX:+UseSerialGC",
+        *QUICK_JAVA,
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=off",
         "-cp",
         f"{jars(version)}/*",
