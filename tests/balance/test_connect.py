@@ -1,17 +1,14 @@
-"""`loads` and `balance` on a Spark Connect server, which runs as a program of its own."""
+"""`loads` and `balance` as clients of a Spark Connect server, in processes of their own."""
 
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from balance.any_spark import make_lake
-from balance.spark_cluster import connect_server
 from helpers.program.call import ROOT, run_program
-from helpers.samples.spark_session import AS_IT_STANDS
 from helpers.waiting import HANG
 
 pytest.importorskip("grpc", reason="the packages of Spark Connect are not installed: pip install 'pyspark[connect]'")
@@ -25,21 +22,16 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    conf = [part for name, value in AS_IT_STANDS.items() for part in ("--conf", f"{name}={value}")]
-    with connect_server(tmp_path_factory.mktemp("server"), more=conf) as url:
-        yield url
-
-
-def test_loads_and_balance_run_there_and_a_file_that_the_server_does_not_see_is_named(server: str, lake: Path) -> None:
-    environ = {"SPARK_REMOTE": server}
+def test_loads_and_balance_run_there_and_a_file_that_the_server_does_not_see_is_named(
+    connect_server: str, lake: Path
+) -> None:
+    environ = {"SPARK_REMOTE": connect_server}
     made = run_program("loads", "--samples", "even", "--out", "loads", "-o", "json", cwd=lake, env=environ)
     assert made.code == 0, made.err
     assert sum(cluster["partitions"] for cluster in json.loads(made.out)["clusters"]) > 100
     assert made.err.splitlines()[-1].startswith("Wrote loads:")
     asked = ("balance", "--cluster", "far", "--state", "states/far.json", "--loads", "loads", "-o", "json")
-    told = run_program("-C", "root", *asked, "--master", server, cwd=lake)
+    told = run_program("-C", "root", *asked, "--master", connect_server, cwd=lake)
     assert told.code == 0, told.err
     assert json.loads(told.out)["clusters"][0]["cluster"] == "far"
     # To the server, this is a place in the folder that it was started in itself.
@@ -64,8 +56,8 @@ with connected(sys.argv[1]) as whole, lent(whole) as spark:
 """
 
 
-def test_a_table_of_many_steps_is_settled_there_and_leaves_no_name(server: str) -> None:
-    command = [sys.executable, "-c", SETTLES_MANY_STEPS, server]
+def test_a_table_of_many_steps_is_settled_there_and_leaves_no_name(connect_server: str) -> None:
+    command = [sys.executable, "-c", SETTLES_MANY_STEPS, connect_server]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG, check=False)
     assert (done.stdout, done.returncode) == ("9\n", 0), done.stderr[-3000:]
 

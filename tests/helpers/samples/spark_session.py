@@ -22,6 +22,12 @@ AS_IT_STANDS = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+# The same Java answers clients of Spark Connect, at a port that is free.
+ANSWERS_CLIENTS = {
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": "0",
+}
 # Deep tests have millions of rows.
 AS_USERS_HAVE_IT = {
     "spark.sql.adaptive.enabled": "true",
@@ -47,12 +53,21 @@ def spark() -> Iterator["SparkSession"]:
 
     builder = SparkSession.builder
     java = {"spark.driver.extraJavaOptions": QUICK_JAVA}
-    chosen = settings(SparkChoice("local[2]", "1g", conf=java), {}) | AS_IT_STANDS
+    chosen = settings(SparkChoice("local[2]", "1g", conf=java), {}) | AS_IT_STANDS | ANSWERS_CLIENTS
     for name, value in chosen.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def connect_server(spark: "SparkSession") -> str:
+    """Return the URL at which the session's Java answers clients of Spark Connect."""
+    assert spark._jvm is not None
+    services = spark._jvm.org.apache.spark.sql.connect.service
+    the_service = getattr(getattr(services, "SparkConnectService$"), "MODULE$")  # as Java names Scala's object
+    return f"sc://127.0.0.1:{the_service.localPort()}"
 
 
 @pytest.fixture(autouse=True)
