@@ -337,6 +337,7 @@ class KafkaCluster:
             "auto.leader.rebalance.enable": "false",
             **MISSED_SOON,
             "metadata.max.idle.interval.ms": "5000",  # 500 by default: much for an idle cluster
+            "replica.fetch.wait.max.ms": "1000",  # 500: brokers at rest ask each other for records half as often
             "num.network.threads": "2",
             "num.io.threads": "2",
             "log.cleaner.threads": "1",
