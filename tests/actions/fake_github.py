@@ -1,6 +1,6 @@
 """GitHub's REST API in memory, on loopback: comments and labels of one repository, in pages, with faults on demand.
 
-with FakeGitHub(token="...") as github:
+with FakeGitHub(token="...").served() as github:
     github.comments[7] = [...]
     github.faults = [Fault("POST", 502, is_done=True)]
     ... run the program with GITHUB_API_URL=github.address ...
@@ -8,15 +8,14 @@ with FakeGitHub(token="...") as github:
 
 import json
 import re
-import threading
 import urllib.parse
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 
-from helpers.waiting import HANG
+from helpers.program.loopback import Answer, Request, serving
 
 REPOSITORY = "acme/kafka"
 AUTHOR = "github-actions[bot]"
@@ -46,25 +45,13 @@ class FakeGitHub:
     foreign_next: str = ""
     login: str = AUTHOR
     is_read_only: bool = False
+    address: str = ""
 
-    def __enter__(self) -> Self:
-        """Start to listen."""
-        handler = type("Handler", (_Handler,), {"github": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """End the server."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(HANG)
-
-    @property
-    def address(self) -> str:
-        """What GITHUB_API_URL is to be."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+    @contextmanager
+    def served(self) -> Iterator[Self]:
+        """Yield it while it listens; `address` is what GITHUB_API_URL is to be."""
+        with serving(self.respond) as self.address:
+            yield self
 
     def add(self, number: int, body: str, author: str = AUTHOR) -> dict[str, Any]:
         """Add a comment."""
@@ -83,6 +70,36 @@ class FakeGitHub:
     def writes(self) -> list[str]:
         """Return the methods of all requests that change something."""
         return [method for method, _ in self.requests if method != "GET"]
+
+    def respond(self, request: Request) -> Answer | None:
+        """Answer a request, or fail as `faults` says."""
+        method, parts = request.method, urllib.parse.urlsplit(request.path)
+        self.requests.append((method, parts.path))
+        body = json.loads(request.body) if request.body else None
+        if request.headers.get("Authorization") != f"Bearer {self.token}":
+            self.strangers.append(request.path)
+            return as_json(401, {"message": "Bad credentials"})
+        fault = next((each for each in self.faults if each.method == method), None)
+        if fault is not None:
+            self.faults.remove(fault)
+            if fault.is_done:
+                self.answer(method, parts.path, body)
+            return (
+                as_json(fault.status, {"message": f"fault {self.token}"}, dict(fault.headers)) if fault.status else None
+            )
+        if self.is_read_only and method != "GET":
+            return as_json(403, {"message": "Resource not accessible by integration"})
+        status, answer = self.answer(method, parts.path, body)
+        if method != "GET" or not isinstance(answer, list):
+            return as_json(status, answer)
+        asked = dict(urllib.parse.parse_qsl(parts.query))
+        page, size = int(asked.get("page", "1")), min(int(asked.get("per_page", "30")), self.page_size)
+        headers = {}
+        if page * size < len(answer):
+            base = self.foreign_next or self.address
+            address = f"{base}{parts.path}?per_page={size}&page={page + 1}"
+            headers["Link"] = f'<{address}>; rel="next", <{self.address}{parts.path}?page=99>; rel="last"'
+        return as_json(status, answer[(page - 1) * size : page * size], headers)
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:  # noqa: ANN401 - JSON
         """Do what a request asks for, and return status and answer."""
@@ -122,60 +139,6 @@ class FakeGitHub:
         return 200, comment
 
 
-class _Handler(BaseHTTPRequestHandler):
-    github: FakeGitHub
-
-    def do_GET(self) -> None:
-        self._handle()
-
-    def do_POST(self) -> None:
-        self._handle()
-
-    def do_PATCH(self) -> None:
-        self._handle()
-
-    def do_DELETE(self) -> None:
-        self._handle()
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the standard library's name
-        del format, args
-
-    def _handle(self) -> None:
-        github, parts = self.github, urllib.parse.urlsplit(self.path)
-        github.requests.append((self.command, parts.path))
-        length = int(self.headers.get("Content-Length") or 0)
-        body = json.loads(self.rfile.read(length)) if length else None
-        if self.headers.get("Authorization") != f"Bearer {github.token}":
-            github.strangers.append(self.path)
-            return self._send(401, {"message": "Bad credentials"})
-        fault = next((each for each in github.faults if each.method == self.command), None)
-        if fault is not None:
-            github.faults.remove(fault)
-            if fault.is_done:
-                github.answer(self.command, parts.path, body)
-            if not fault.status:
-                self.close_connection = True
-                return None
-            return self._send(fault.status, {"message": f"fault {github.token}"}, dict(fault.headers))
-        if github.is_read_only and self.command != "GET":
-            return self._send(403, {"message": "Resource not accessible by integration"})
-        status, answer = github.answer(self.command, parts.path, body)
-        if self.command != "GET" or not isinstance(answer, list):
-            return self._send(status, answer)
-        asked = dict(urllib.parse.parse_qsl(parts.query))
-        page, size = int(asked.get("page", "1")), min(int(asked.get("per_page", "30")), github.page_size)
-        headers = {}
-        if page * size < len(answer):
-            base = github.foreign_next or github.address
-            address = f"{base}{parts.path}?per_page={size}&page={page + 1}"
-            headers["Link"] = f'<{address}>; rel="next", <{github.address}{parts.path}?page=99>; rel="last"'
-        return self._send(status, answer[(page - 1) * size : page * size], headers)
-
-    def _send(self, status: int, answer: object, headers: dict[str, str] | None = None) -> None:
-        content = b"" if status == 204 else json.dumps(answer).encode()
-        self.send_response(status)
-        for name, value in (headers or {}).items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+def as_json(status: int, answer: object, headers: Mapping[str, str] | None = None) -> Answer:
+    """Return the answer as JSON; one without content is empty."""
+    return Answer(status, b"" if status == 204 else json.dumps(answer).encode(), headers or {})

@@ -27,7 +27,7 @@ EMPTY = replace(sample_plan(), stages=(), topic_changes=(), violations=(), warni
 
 @pytest.fixture
 def github() -> Iterator[FakeGitHub]:
-    with FakeGitHub(TOKEN) as started:
+    with FakeGitHub(TOKEN).served() as started:
         yield started
 
 
@@ -199,7 +199,7 @@ def test_it_gives_up_after_a_few_attempts(github: FakeGitHub, tmp_path: Path) ->
 
 def test_a_page_elsewhere_is_not_followed(github: FakeGitHub, tmp_path: Path) -> None:
     github.page_size = 1
-    with FakeGitHub("another") as other:
+    with FakeGitHub("another").served() as other:
         github.foreign_next = other.address
         github.add(7, "one")
         github.add(7, "two")
@@ -210,7 +210,7 @@ def test_a_page_elsewhere_is_not_followed(github: FakeGitHub, tmp_path: Path) ->
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_is_not_followed(github: FakeGitHub, tmp_path: Path, status: int) -> None:
-    with FakeGitHub("another") as other:
+    with FakeGitHub("another").served() as other:
         github.faults = [Fault("GET", status, (("Location", other.address),))]
         ended = publish(github, tmp_path, sample_plan())
         assert (ended.code, other.requests) == (1, [])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.program.fixtures import with_small_logs
-from workflows.fake_artifacts import TOKEN, Artifacts, serving
+from workflows.fake_artifacts import TOKEN, Artifacts
 from workflows.steps import WorkflowSteps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,14 +22,14 @@ EVENT: Mapping[str, object] = {
 
 
 @pytest.fixture
-def github() -> Iterator[type[Artifacts]]:
+def github() -> Iterator[Artifacts]:
     """GitHub's API on loopback."""
-    with serving() as served:
+    with Artifacts().served() as served:
         yield served
 
 
 @pytest.fixture
-def steps(tmp_path: Path, github: type[Artifacts]) -> WorkflowSteps:
+def steps(tmp_path: Path, github: Artifacts) -> WorkflowSteps:
     """Return the workflows over a copy of the demo, with the reconciler installed as an earlier step would have."""
     workspace = tmp_path / "kafka"
     shutil.copytree(ROOT / ".github", workspace / ".github")
@@ -41,7 +41,7 @@ def steps(tmp_path: Path, github: type[Artifacts]) -> WorkflowSteps:
     program.chmod(0o755)
     environment = {
         "PYTHONPATH": str(ROOT),
-        "GITHUB_API_URL": f"http://127.0.0.1:{github.port}",
+        "GITHUB_API_URL": github.address,
         "GITHUB_REPOSITORY": "acme/kafka",
         "GITHUB_EVENT_NAME": "pull_request",
     }

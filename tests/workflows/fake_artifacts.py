@@ -1,67 +1,75 @@
 """GitHub's lists of runs and artifacts, the store of their archives, and its environments, on loopback.
 
-with serving() as github:
+with Artifacts().served() as github:
     github.listed = (artifact(1, "plan-demo"),)
-    ... run the program with GITHUB_API_URL=http://127.0.0.1:{github.port} ...
+    ... run the program with GITHUB_API_URL=github.address ...
 """
 
-import http.server
 import io
 import json
-import threading
 import urllib.parse
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Self
+
+from helpers.program.loopback import Answer, Request, serving
 
 TOKEN = "canary-5f1d"  # noqa: S105 - of no account
 
 
-class Artifacts(http.server.BaseHTTPRequestHandler):
+@dataclass
+class Artifacts:
     """GitHub's lists, and the store that it redirects to; the store must not be shown the token."""
 
     listed: tuple[dict[str, object], ...] = ()
     runs: tuple[dict[str, object], ...] = ()
-    jobs: Mapping[int, tuple[dict[str, object], ...]] = {}
-    archives: Mapping[int, bytes] = {}
-    archive = b""
-    store = ""
+    jobs: Mapping[int, tuple[dict[str, object], ...]] = field(default_factory=dict)
+    archives: Mapping[int, bytes] = field(default_factory=dict)
+    archive: bytes = b""
+    store: str = ""
     unreviewed: frozenset[str] = frozenset()
-    is_unmerged = False
+    is_unmerged: bool = False
     unmade: frozenset[str] = frozenset()
-    failures = 0
+    failures: int = 0
     shown: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
-    port = 0
+    address: str = ""
 
-    def do_GET(self) -> None:
-        authorization = self.headers.get("Authorization", "")
-        if self.path.startswith("/store/"):
-            type(self).shown += (authorization,)
+    @contextmanager
+    def served(self) -> Iterator[Self]:
+        """Yield it while it listens."""
+        with serving(self.answer) as self.address:
+            yield self
+
+    def answer(self, request: Request) -> Answer:
+        """Answer as the lists and the store do."""
+        path, authorization = request.path, request.headers.get("Authorization", "")
+        if path.startswith("/store/"):
+            self.shown += (authorization,)
             is_failing = len(self.shown) <= self.failures
-            self._answer(503 if is_failing else 200, b"" if is_failing else self._held())
-            return
-        type(self).asked += (self.path,)
+            return Answer(503) if is_failing else Answer(200, self.archives.get(int(path.split("/")[-2]), self.archive))
+        self.asked += (path,)
         if authorization != f"Bearer {TOKEN}":
-            self._answer(401, b"{}")
-        elif "/contents/" in self.path:
-            self._answer(404 if self.is_unmerged else 200, b"{}")
-        elif "/environments/" in self.path:
-            self._environment(self.path.rpartition("/")[2])
-        elif self.path.endswith("/zip"):
-            self._answer(302, b"", location=f"{self.store or 'http://' + self.headers['Host']}/store{self.path}")
-        else:
-            self._answer(200, json.dumps(self._list()).encode())
+            return Answer(401, b"{}")
+        if "/contents/" in path:
+            return Answer(404 if self.is_unmerged else 200, b"{}")
+        if "/environments/" in path:
+            return self._environment(path.rpartition("/")[2])
+        if path.endswith("/zip"):
+            return Answer(302, headers={"Location": f"{self.store or self.address}/store{path}"})
+        return Answer(200, json.dumps(self._list(path)).encode())
 
-    def _environment(self, name: str) -> None:
+    def _environment(self, name: str) -> Answer:
         """Answer for one environment; each is there and asks somebody, but those of `unmade` and `unreviewed`."""
         reviewers = [] if name in self.unreviewed else [{"type": "User", "reviewer": {"login": "eve"}}]
         rules = [{"type": "branch_policy"}, {"type": "required_reviewers", "reviewers": reviewers}]
         made = {"name": name, "protection_rules": rules}
-        self._answer(404 if name in self.unmade else 200, json.dumps(made).encode())
+        return Answer(404 if name in self.unmade else 200, json.dumps(made).encode())
 
-    def _list(self) -> Mapping[str, object]:
-        parts = urllib.parse.urlsplit(self.path)
+    def _list(self, path: str) -> Mapping[str, object]:
+        parts = urllib.parse.urlsplit(path)
         asked = dict(urllib.parse.parse_qsl(parts.query))
         if parts.path.endswith("/actions/workflows/apply.yml/runs"):
             return {"workflow_runs": [run for run in self.runs if run["head_branch"] == asked["branch"]]}
@@ -70,39 +78,6 @@ class Artifacts(http.server.BaseHTTPRequestHandler):
             return {"jobs": self.jobs.get(int(parts.path.split("/")[-2]), ())[(page - 1) * size : page * size]}
         assert parts.path.endswith("/actions/artifacts")
         return {"artifacts": [each for each in self.listed if each["name"] == asked["name"]]}
-
-    def _held(self) -> bytes:
-        return self.archives.get(int(self.path.split("/")[-2]), self.archive)
-
-    def _answer(self, code: int, body: bytes, location: str | None = None) -> None:
-        self.send_response(code)
-        if location:
-            self.send_header("Location", location)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-@contextmanager
-def serving() -> Iterator[type[Artifacts]]:
-    """Yield GitHub's API, on the loopback port that it names."""
-
-    class Served(Artifacts):
-        """Those of one test."""
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Served)
-    Served.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        yield Served
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def artifact(

@@ -108,12 +108,12 @@ def test_clusters_are_the_folders_with_a_cluster_document(tmp_path: Path) -> Non
     [("", 0, ""), ("unmade", 1, "is not there"), ("unreviewed", 1, "has no required reviewers")],
 )
 def test_an_environment_that_asks_nobody_is_refused(
-    github: type[Artifacts], tmp_path: Path, missing: str, code: int, told: str
+    github: Artifacts, tmp_path: Path, missing: str, code: int, told: str
 ) -> None:
     if missing:
         setattr(github, missing, frozenset({"kafka-apply-demo"}))
     variables = {
-        "GITHUB_API_URL": f"http://127.0.0.1:{github.port}",
+        "GITHUB_API_URL": github.address,
         "GITHUB_REPOSITORY": "acme/kafka",
         "GITHUB_TOKEN": TOKEN,
         "RUNNER_TEMP": str(tmp_path),
@@ -128,7 +128,7 @@ def test_an_environment_that_asks_nobody_is_refused(
 
 @pytest.mark.deep
 def test_a_cluster_whose_plan_nobody_would_be_asked_about_is_not_applied(
-    github: type[Artifacts], steps: WorkflowSteps
+    github: Artifacts, steps: WorkflowSteps
 ) -> None:
     github.unmade = frozenset({"kafka-apply-demo"})
     steps.event = {"github": {"token": TOKEN, "event_name": "push"}}
@@ -246,7 +246,7 @@ def test_a_pull_request_gets_a_comment_for_each_cluster_that_would_change(
     for name in json.loads(repository.run("plan.yml", "clusters", {}).outputs["names"]):
         results[name] = repository.run("plan.yml", "plan", {"cluster": name}).result
     assert [name for name, result in results.items() if result != "success"] == ["down", "refused"]
-    with FakeGitHub(TOKEN) as fake:
+    with FakeGitHub(TOKEN).served() as fake:
         more = {"GITHUB_API_URL": fake.address, "GITHUB_EVENT_PATH": str(event)}
         repository.environment = {**repository.environment, **more}
         for _ in range(2):

@@ -21,7 +21,7 @@ SCHEMAS = "check-jsonschema==0.39.0"
 
 @pytest.fixture
 def gitlab() -> Iterator[FakeGitLab]:
-    with FakeGitLab() as served:
+    with FakeGitLab().served() as served:
         yield served
 
 

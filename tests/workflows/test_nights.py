@@ -28,7 +28,7 @@ class Workflow:
     """apply.yml, run after run; what a run left is found by the next one."""
 
     steps: WorkflowSteps
-    github: type[Artifacts]
+    github: Artifacts
     number: int = 0
     planned: Job = field(default_factory=Job)
 
@@ -100,7 +100,7 @@ class Workflow:
 
 
 @pytest.fixture
-def workflow(steps: WorkflowSteps, github: type[Artifacts]) -> Workflow:
+def workflow(steps: WorkflowSteps, github: Artifacts) -> Workflow:
     """Return the workflow over a demo that takes several stages."""
     made = Workflow(steps, github)
     made.edited("desired-state/demo/cluster.yaml", "perBroker: 10 ", "perBroker: 1 ")
@@ -272,7 +272,7 @@ def test_a_plan_that_was_approved_outside_the_windows_is_begun_at_night(workflow
     ],
 )
 def test_only_the_newest_plan_is_gone_on_with(
-    github: type[Artifacts], tmp_path: Path, runs: Sequence[str], found: int | None
+    github: Artifacts, tmp_path: Path, runs: Sequence[str], found: int | None
 ) -> None:
     kept = {number: run.split() for number, run in enumerate(runs, 1)}
     listed = [workflow_run(number, words[0]) for number, words in kept.items()]
@@ -289,7 +289,7 @@ def test_only_the_newest_plan_is_gone_on_with(
     assert outcome(github, tmp_path) == (found, 0)
 
 
-def test_a_fork_and_another_branch_leave_nothing(github: type[Artifacts], tmp_path: Path) -> None:
+def test_a_fork_and_another_branch_leave_nothing(github: Artifacts, tmp_path: Path) -> None:
     github.runs = (workflow_run(1, "push"), workflow_run(2, "push", repository=2))
     github.listed = (
         artifact(1, "unfinished-plan-demo", repository=2),
@@ -300,13 +300,13 @@ def test_a_fork_and_another_branch_leave_nothing(github: type[Artifacts], tmp_pa
     assert outcome(github, tmp_path) == (None, 0)
 
 
-def test_an_unfinished_plan_that_cannot_be_fetched_is_an_error(github: type[Artifacts], tmp_path: Path) -> None:
+def test_an_unfinished_plan_that_cannot_be_fetched_is_an_error(github: Artifacts, tmp_path: Path) -> None:
     github.runs, github.listed = (workflow_run(1, "push"),), (artifact(1, "unfinished-plan-demo"),)
     github.archive = b"<html>"
     assert outcome(github, tmp_path) == (None, 1)
 
 
-def test_no_archive_writes_beside_its_folder_or_fills_the_disk(github: type[Artifacts], tmp_path: Path) -> None:
+def test_no_archive_writes_beside_its_folder_or_fills_the_disk(github: Artifacts, tmp_path: Path) -> None:
     one_that_is_left(github, ended_job(f"demo / apply {digest_of(1)}"))
     ups = (f"{'../' * depth}canary" for depth in (1, 3, 9))
     out = (*ups, "/canary", f"{tmp_path}/canary", "..\\canary", "a/../../canary")
@@ -322,10 +322,10 @@ def test_no_archive_writes_beside_its_folder_or_fills_the_disk(github: type[Arti
     assert outcome(github, tmp_path / "new") == (None, 1)
 
 
-def outcome(github: type[Artifacts], folder: Path) -> tuple[int | None, int]:
+def outcome(github: Artifacts, folder: Path) -> tuple[int | None, int]:
     """Return which run's plan the program put there, None for none, and its exit code."""
     variables: Mapping[str, str] = {
-        "GITHUB_API_URL": f"http://127.0.0.1:{github.port}",
+        "GITHUB_API_URL": github.address,
         "GITHUB_REPOSITORY": "acme/kafka",
         "GITHUB_RUN_ID": "78",
         "GITHUB_TOKEN": TOKEN,
@@ -355,7 +355,7 @@ def digest_of(number: int) -> str:
     return f"sha256:{number:064x}"
 
 
-def one_that_is_left(github: type[Artifacts], *jobs: dict[str, object]) -> None:
+def one_that_is_left(github: Artifacts, *jobs: dict[str, object]) -> None:
     """Have run 1 leave an unfinished plan, these being its jobs."""
     github.runs, github.jobs = (workflow_run(1, "push"),), {71: jobs}
     github.listed = (artifact(1, "unfinished-plan-demo"),)
@@ -364,7 +364,7 @@ def one_that_is_left(github: type[Artifacts], *jobs: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("name", ["demo / apply {}", "demo / night {}", "cluster (demo) / apply {}"])
 def test_which_plan_was_approved_stands_in_the_name_of_the_job_that_applied_it(
-    github: type[Artifacts], tmp_path: Path, name: str
+    github: Artifacts, tmp_path: Path, name: str
 ) -> None:
     others = [ended_job(f"c{number} / apply {digest_of(9)}") for number in range(250)]
     one_that_is_left(github, *others, ended_job("demo / plan"), ended_job(name.format(digest_of(1))))
@@ -385,7 +385,7 @@ def test_which_plan_was_approved_stands_in_the_name_of_the_job_that_applied_it(
     ],
 )
 def test_a_plan_that_nobody_can_tell_was_approved_is_an_error(
-    github: type[Artifacts], tmp_path: Path, jobs: list[dict[str, object]]
+    github: Artifacts, tmp_path: Path, jobs: list[dict[str, object]]
 ) -> None:
     one_that_is_left(github, *jobs)
     assert outcome(github, tmp_path) == (None, 1)

@@ -4,15 +4,14 @@ import hashlib
 import json
 import shutil
 import subprocess
-import threading
-from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 import yaml
 from helpers.figures import Tell
+from helpers.program.loopback import Answer, Request, serving
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from workflows.steps import Job, WorkflowSteps
@@ -182,60 +181,44 @@ def test_two_runners_build_the_same_and_the_sbom_lists_what_is_locked(tmp_path: 
 # The audit, with a service of our own.
 
 
-class Osv(BaseHTTPRequestHandler):
+@dataclass
+class Osv:
     """Answers as OSV does: nothing is known, but against what is in `known`."""
 
-    known: ClassVar[dict[str, str]] = {}
-    asked: ClassVar[set[tuple[str, str]]] = set()
+    known: Mapping[str, str] = field(default_factory=dict)
+    asked: set[tuple[str, str]] = field(default_factory=set)
 
-    def do_POST(self) -> None:
-        query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+    def answer(self, request: Request) -> Answer:
+        query = json.loads(request.body)
         name = query["package"]["name"]
         self.asked.add((name, query["version"]))
         found = [{"id": self.known[name], "summary": "It is planted.", "affected": []}] if name in self.known else []
-        body = json.dumps({"vulns": found} if found else {}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        return Answer(200, json.dumps({"vulns": found} if found else {}).encode())
 
 
-@pytest.fixture
-def osv() -> Iterator[Mapping[str, str]]:
-    """Return the variables by which pip-audit asks a service on loopback."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Osv) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        Osv.known, Osv.asked = {}, set()
-        yield {
-            "PIP_AUDIT_VULNERABILITY_SERVICE": "osv",
-            "PIP_AUDIT_OSV_URL": f"http://127.0.0.1:{server.server_port}",
-            "NO_PROXY": "127.0.0.1",
-        }
-        server.shutdown()
+def audit(folder: Path, address: str) -> Job:
+    """Return how the nightly audit ends that asks the service at that address."""
+    service = {"PIP_AUDIT_VULNERABILITY_SERVICE": "osv", "PIP_AUDIT_OSV_URL": address, "NO_PROXY": "127.0.0.1"}
+    return machine(folder, ("pyproject.toml", ".github"), **service).run("nightly.yml", "audit", {})
 
 
 @pytest.mark.deep
-def test_the_audit_asks_about_every_package_and_one_that_is_known_makes_the_night_red(
-    tmp_path: Path, osv: Mapping[str, str]
-) -> None:
-    steps = machine(tmp_path, ("pyproject.toml", ".github"), **osv)
-    job = steps.run("nightly.yml", "audit", {})
-    assert job.result == "success", job.log
-    linux = {(pin.name, pin.version) for lock in ALL for pin in pins(lock) if pin.holds_on(MACHINES[0])}
-    assert {(canonicalize_name(name), version) for name, version in Osv.asked} == linux
-    Osv.known = {"ortools": "OSV-PLANTED-1"}
-    job = steps.run("nightly.yml", "audit", {})
+def test_the_audit_asks_about_every_package_and_one_that_is_known_makes_the_night_red(tmp_path: Path) -> None:
+    osv = Osv()
+    with serving(osv.answer) as address:
+        job = audit(tmp_path / "first", address)
+        assert job.result == "success", job.log
+        linux = {(pin.name, pin.version) for lock in ALL for pin in pins(lock) if pin.holds_on(MACHINES[0])}
+        assert {(canonicalize_name(name), version) for name, version in osv.asked} == linux
+        osv.known = {"ortools": "OSV-PLANTED-1"}
+        job = audit(tmp_path / "second", address)
     assert job.result == "failure"
     assert "OSV-PLANTED-1" in job.log
     assert job.log.count(".github/locks/") == len(ALL)  # the first finding does not end it
 
 
 @pytest.mark.deep
-def test_an_audit_that_reaches_no_service_is_red(tmp_path: Path, osv: Mapping[str, str]) -> None:
-    with ThreadingHTTPServer(("127.0.0.1", 0), Osv) as closed:
-        nobody = f"http://127.0.0.1:{closed.server_port}"
-    steps = machine(tmp_path, ("pyproject.toml", ".github"), **{**osv, "PIP_AUDIT_OSV_URL": nobody})
-    assert steps.run("nightly.yml", "audit", {}).result == "failure"
+def test_an_audit_that_reaches_no_service_is_red(tmp_path: Path) -> None:
+    with serving(Osv().answer) as nobody:
+        pass
+    assert audit(tmp_path, nobody).result == "failure"

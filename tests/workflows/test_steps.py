@@ -39,7 +39,7 @@ def test_a_pull_request_gets_its_plan_as_an_artifact_and_in_the_summary_and_one_
     github = steps.event["github"]
     assert isinstance(github, Mapping)
     steps.event = {"github": {**github, "event": own}}
-    with FakeGitHub(TOKEN) as fake:
+    with FakeGitHub(TOKEN).served() as fake:
         steps.environment = {**steps.environment, "GITHUB_API_URL": fake.address, "GITHUB_EVENT_PATH": str(event)}
         fake.labels[7] = ["team-payments", "plan: no changes"]
         job = steps.run("plan.yml", "plan", DEMO)
@@ -79,7 +79,7 @@ def test_a_plan_over_a_limit_is_shown_and_fails(steps: WorkflowSteps) -> None:
 
 
 def test_a_real_cluster_is_planned_on_the_newest_snapshot_of_the_default_branch_which_is_not_fetched_in_clear(
-    steps: WorkflowSteps, github: type[Artifacts]
+    steps: WorkflowSteps, github: Artifacts
 ) -> None:
     github.archive, github.failures = on_a_snapshot(steps), 1
     github.listed = (
@@ -102,7 +102,7 @@ def test_a_real_cluster_is_planned_on_the_newest_snapshot_of_the_default_branch_
     assert "leads to no https address" in job.log
 
 
-def test_without_a_snapshot_the_job_says_what_to_run(steps: WorkflowSteps, github: type[Artifacts]) -> None:
+def test_without_a_snapshot_the_job_says_what_to_run(steps: WorkflowSteps, github: Artifacts) -> None:
     on_a_snapshot(steps)
     github.listed = (artifact(5, SNAPSHOT, repository=2),)
     job = steps.run("plan.yml", "plan", DEMO)
@@ -112,7 +112,7 @@ def test_without_a_snapshot_the_job_says_what_to_run(steps: WorkflowSteps, githu
 
 @pytest.mark.deep
 def test_a_cluster_that_is_new_is_validated_and_planned_after_the_merge(
-    steps: WorkflowSteps, github: type[Artifacts]
+    steps: WorkflowSteps, github: Artifacts
 ) -> None:
     on_a_snapshot(steps)
     github.is_unmerged = True
