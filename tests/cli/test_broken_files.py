@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.program.call import Ended, Program
+from helpers.program.documents import document
 
 from reconciler.apply.crash import Killed, planted
 from reconciler.cli.main import main
@@ -21,19 +22,9 @@ pytestmark = pytest.mark.long
 
 FOLDER = Path("desired-state/small")
 SNAPSHOT = FOLDER / "snapshot.json"
-CLUSTER = """\
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: small}
-spec: {clusterId: simulated, simulation: snapshot.json, moves: {throttle: 50MiB/s}}
-"""
-CLASS = "apiVersion: reconciler/v1\nkind: TopicClass\nmetadata: {name: plain}\nspec: {replicationFactor: 3}\n"
-TOPIC = """\
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {name: clicks}
-spec: {class: plain, placement: {assignment: [[1, 2, 4], [2, 3, 4]]}}
-"""
+CLUSTER = document("Cluster", "small", "{clusterId: simulated, simulation: snapshot.json, moves: {throttle: 50MiB/s}}")
+CLASS = document("TopicClass", "plain", "{replicationFactor: 3}")
+TOPIC = document("Topic", "clicks", "{class: plain, placement: {assignment: [[1, 2, 4], [2, 3, 4]]}}")
 Break = Callable[[], object]
 
 

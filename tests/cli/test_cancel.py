@@ -10,45 +10,28 @@ import click
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.program.call import Program, all_of
+from helpers.program.documents import document, write_simulated
 from helpers.program.held_runs import HeldRun
 from helpers.waiting import wait_for
 
 from reconciler.apply.crash import Killed, planted
 from reconciler.files.lock_file import LockFile
 from reconciler.files.plan_file import read_plan
-from reconciler.files.snapshot import read_snapshot, write_snapshot
+from reconciler.files.snapshot import read_snapshot
 from reconciler.model.lock import Holder
 
 pytestmark = pytest.mark.long
 
-CLUSTER = """
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: small}
-spec:
-  simulation: snapshot.json
-  moves: {throttle: 50MiB/s}
-"""
-TOPIC = """---
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {name: orders}
-spec:
-  config: {retention.ms: 7d}
-  placement: {assignment: [[1, 2, 4], [5, 6, 1]]}
-"""
+DECLARED = document("Topic", "orders", "{config: {retention.ms: 7d}, placement: {assignment: [[1, 2, 4], [5, 6, 1]]}}")
 
 
 @pytest.fixture
 def small(tmp_path: Path, reconciler: Program) -> Path:
     """Return the simulated cluster's file: a plan of two partitions has run, and stands in plan.json."""
-    folder = tmp_path / "desired-state" / "small"
-    folder.mkdir(parents=True)
-    (folder / "cluster.yaml").write_text(CLUSTER + TOPIC)
-    before = small_cluster("orders-0: 1,2,3 size 90000000", "orders-1: 2,3,1 size 90000000", disk_bytes=10**12)
-    write_snapshot(before, folder / "snapshot.json")
+    before = small_cluster("orders-0: 1,2,3 size 90000000", "orders-1: 2,3,1 size 90000000")
+    snapshot = write_simulated(before, DECLARED, spec="moves: {throttle: 50MiB/s}")
     assert reconciler("plan", "--out", "plan.json").code == 0
-    return folder / "snapshot.json"
+    return tmp_path / snapshot
 
 
 @pytest.fixture
@@ -200,7 +183,7 @@ def test_a_locked_cluster_is_rolled_back_neither_in_earnest_nor_dry(reconciler: 
 
 def test_a_rollback_over_a_limit_is_shown_and_refused_with_3(reconciler: Program, applied: Path) -> None:
     yaml = applied.parent / "cluster.yaml"
-    yaml.write_text(yaml.read_text().replace("  moves:", "  limits: {movedBytes: 1MiB}\n  moves:"))
+    yaml.write_text(yaml.read_text().replace("moves:", "limits: {movedBytes: 1MiB}, moves:"))
     shown = reconciler("cancel", "--rollback", "--dry-run")
     assert (shown.code, "limits.movedBytes is 1.0 MiB: raise it (KR412" in shown.out) == (3, True)
     assert reconciler("cancel", "--rollback", "--yes").code == 3
@@ -299,14 +282,14 @@ def _killed() -> None:
     raise Killed
 
 
-NEVER_NOW = "  windows: [{days: [mon], from: '01:00', to: '02:00', timezone: UTC}]\n  moves:"
+NEVER_NOW = "windows: [{days: [mon], from: '01:00', to: '02:00', timezone: UTC}], moves:"
 
 
 def test_outside_its_windows_a_rollback_is_predicted_and_only_its_cancel_runs(reconciler: Program, small: Path) -> None:
     with planted(_at("poll", _killed)), pytest.raises(Killed):
         reconciler("apply", "plan.json", "--yes")
     yaml = small.parent / "cluster.yaml"
-    yaml.write_text(yaml.read_text().replace("  moves:", NEVER_NOW))
+    yaml.write_text(yaml.read_text().replace("moves:", NEVER_NOW))
     topics = read_snapshot(small).topics
     predicted = reconciler("cancel", "--rollback", "--dry-run")
     assert (predicted.code, "outside the windows" in predicted.err, "(KR423)" in predicted.err) == (3, True, True)

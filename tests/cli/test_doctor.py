@@ -13,6 +13,7 @@ import click
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.program.call import Program
+from helpers.program.documents import document, write_simulated
 from jsonschema import Draft7Validator
 
 from reconciler.admin.simulated import SimulatedAdmin
@@ -32,22 +33,10 @@ from reconciler.workflow.status import Watched
 pytestmark = pytest.mark.long
 
 SNAPSHOT = Path("desired-state/small/snapshot.json")
-DECLARED = """
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: small}
-spec: {simulation: snapshot.json, moves: {throttle: 50MiB/s}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {name: clicks}
-spec: {placement: {assignment: [[1, 2, 4], [2, 3, 4]]}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {name: orders}
-spec: {placement: {assignment: [[2, 1]]}}
-"""
+DECLARED = (
+    document("Topic", "clicks", "{placement: {assignment: [[1, 2, 4], [2, 3, 4]]}}"),
+    document("Topic", "orders", "{placement: {assignment: [[2, 1]]}}"),
+)
 OBSERVED = small_cluster(
     f"clicks-0: 1,2,3 size {10**9}", f"clicks-1: 2,3,1 size {10**9}", "orders-0: 1,2 size 5", "sessions-0: 3,4 size 5"
 )
@@ -61,9 +50,7 @@ OPERATORS = {
 
 def lay_out() -> None:
     """Write a small cluster, on which an operator has set throttles of every kind, and what is declared for it."""
-    SNAPSHOT.parent.mkdir(parents=True)
-    SNAPSHOT.with_name("cluster.yaml").write_text(DECLARED, "utf-8")
-    write_snapshot(with_operators(OBSERVED), SNAPSHOT)
+    write_simulated(with_operators(OBSERVED), *DECLARED, spec="moves: {throttle: 50MiB/s}")
 
 
 @pytest.fixture(scope="module")

@@ -1,56 +1,26 @@
 """Log dirs from the file to the plan: a disk that is to be emptied, and disks that are to be as full as each other."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.clusters.small_cluster import small_cluster
 from helpers.program.call import Program, run_program
+from helpers.program.documents import document, write_simulated
+
+from reconciler.model.cluster import LogDir
 
 pytestmark = pytest.mark.long
 
-CLUSTER = """\
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: prod}
-spec:
-  simulation: state.json
-  WISH
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {name: orders}
-spec: {partitions: 10}
-"""
 FULL = 100 << 30
-STATE = {
-    "formatVersion": "1.0",
-    "clusterId": "disks",
-    "brokers": [
-        {
-            "id": 1,
-            "logDirs": [
-                {"path": "/d1", "totalBytes": FULL, "usableBytes": FULL // 10},
-                {"path": "/d2", "totalBytes": FULL, "usableBytes": FULL},
-            ],
-        }
-    ],
-    "topics": [
-        {
-            "name": "orders",
-            "partitions": [
-                {"partition": number, "leader": 1, "replicas": [1], "isr": [1], "sizes": [9 << 30], "logDirs": ["/d1"]}
-                for number in range(10)
-            ],
-        }
-    ],
-}
 
 
 def write(wish: str) -> None:
-    folder = Path("desired-state/prod")
-    folder.mkdir(parents=True)
-    (folder / "cluster.yaml").write_text(CLUSTER.replace("WISH", wish), "utf-8")
-    (folder / "state.json").write_text(json.dumps(STATE), "utf-8")
+    observed = small_cluster(*(f"orders-{number}: 1 size {9 << 30} dir /d1" for number in range(10)), brokers=[1])
+    dirs = (LogDir("/d1", FULL, FULL // 10), LogDir("/d2", FULL, FULL))
+    observed = replace(observed, brokers={1: replace(observed.brokers[1], log_dirs=dirs)})
+    write_simulated(observed, document("Topic", "orders", "{partitions: 10}"), name="prod", spec=wish)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +40,7 @@ def test_a_wish_of_log_dirs_is_a_difference_a_plan_and_files_for_kafkas_tool(
     planned = reconciler("plan", "--out", "plan.json", "--detailed-exitcode")
     assert planned.code == 2, planned
     assert f"log dirs: {replicas} replicas from /d1 to /d2" in planned.out
-    proved = reconciler("show", "plan.json", "--prove", "--state", "desired-state/prod/state.json")
+    proved = reconciler("show", "plan.json", "--prove", "--state", "desired-state/prod/snapshot.json")
     assert proved.code == 0, proved
     told = reconciler("show", "plan.json", "--explain", "orders-9").out
     assert "orders-9   [1]" in told
@@ -92,7 +62,7 @@ def test_a_log_dir_that_is_not_there_is_named_with_the_line(reconciler: Program)
     ended = reconciler("plan")
     assert ended.code != 0
     assert "broker 1 has no log dir /d12; did you mean /d" in ended.err
-    assert "desired-state/prod/cluster.yaml:6" in ended.err
+    assert "desired-state/prod/cluster.yaml:4:" in ended.err
 
 
 def test_the_hash_seed_shows_in_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,10 +11,11 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.end_state import in_flight, throttles
 from helpers.program.call import ROOT
+from helpers.program.documents import document, write_simulated
 from helpers.waiting import HANG
 
 from reconciler.cli.main import main
-from reconciler.files.snapshot import read_snapshot, write_snapshot
+from reconciler.files.snapshot import read_snapshot
 
 pytestmark = pytest.mark.long
 
@@ -42,29 +43,14 @@ with planted(lose):
 """
 
 
-CLUSTER = """\
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: small}
-spec: {simulation: snapshot.json, moves: {throttle: 50MiB/s}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {name: orders}
-spec: {placement: {assignment: [[1, 2, 4], [5, 6, 1]]}}
-"""
-
-
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a simulated cluster and a plan for it, made once."""
     folder = tmp_path_factory.mktemp("small")
-    home = folder / "desired-state" / "small"
-    home.mkdir(parents=True)
-    (home / "cluster.yaml").write_text(CLUSTER)
-    before = small_cluster("orders-0: 1,2,3 size 90000000", "orders-1: 2,3,1 size 90000000", disk_bytes=10**12)
-    write_snapshot(before, home / "snapshot.json")
+    before = small_cluster("orders-0: 1,2,3 size 90000000", "orders-1: 2,3,1 size 90000000")
+    declared = document("Topic", "orders", "{placement: {assignment: [[1, 2, 4], [5, 6, 1]]}}")
     with chdir(folder):
+        write_simulated(before, declared, spec="moves: {throttle: 50MiB/s}")
         assert main(["plan", "--out", "plan.json"]) == 0
     return folder
 

@@ -16,7 +16,8 @@ from urllib.parse import quote, quote_plus
 
 import kafka.errors
 import pytest
-from helpers.certificates import Authority
+from cli.canaries import write_properties, write_snapshot_of_one, written_by
+from helpers.certificates import Authority, Pair
 from helpers.figures import Tell
 from helpers.program.call import Program
 from kafka.net.manager import KafkaConnectionManager
@@ -59,20 +60,12 @@ VERBS = (
     ("topics", "describe", "--cluster", "c", "-o", "json", "-vv"),
     ("apply", "plan.json", "--yes", "-vv"),
 )
-MADE_OF_PLANS = tuple(("show", "plan.json", "-o", form) for form in ("text", "json", "markdown", "html"))
 AS_FILES = (
     ("validate", "--cluster", "c", "-vv"),
     ("validate", "--cluster", "c", "-o", "json"),
     ("validate", "--cluster", "c", "-o", "sarif"),
     ("snapshot", "--client", "p.properties", "-o", "json", "-vv"),
 )
-TOPIC = "---\napiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: orders}\nspec: {partitions: 2}\n"
-SNAPSHOT = {
-    "formatVersion": "1.0",
-    "clusterId": "c",
-    "brokers": [{"id": 1}],
-    "topics": [{"name": "orders", "partitions": [{"partition": 0, "leader": 1, "replicas": [1], "isr": [1]}]}],
-}
 SAMPLE = ("bootstrap.servers", "sasl.password", "sasl.jaas.config", "ssl.ca.location", "group.id", "security.protocol")
 """Those that the default run takes through everything: each kind of domain once."""
 
@@ -81,32 +74,17 @@ SAMPLE = ("bootstrap.servers", "sasl.password", "sasl.jaas.config", "ssl.ca.loca
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Program]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(connecting, "reachable", lambda servers, *_: servers)
-    (tmp_path / "s.json").write_text(json.dumps(SNAPSHOT), "utf-8")
+    write_snapshot_of_one()
     called = Program(capsys)
-    write_folder(tmp_path, {"bootstrap.servers": "k:1"})
+    write_properties({"bootstrap.servers": "k:1"})
     assert called("plan", "--cluster", "c", "--state", "s.json", "--out", "plan.json").code == 0
     yield called
     set_up_logs(0)
 
 
-def write_folder(folder: Path, properties: Mapping[str, str]) -> None:
-    root = folder / "desired-state" / "c"
-    root.mkdir(parents=True, exist_ok=True)
-    document = {
-        "apiVersion": "reconciler/v1",
-        "kind": "Cluster",
-        "metadata": {"name": "c"},
-        "spec": {"client": dict(properties)},
-    }
-    (root / "cluster.yaml").write_text(json.dumps(document, ensure_ascii=False) + "\n" + TOPIC, "utf-8")
-    lines = [f"{key}={json.dumps(value, ensure_ascii=False)[1:-1]}\n" for key, value in properties.items()]
-    (folder / "p.properties").write_text("".join(lines), "utf-8")
-
-
 def given_with(name: str, folder: Path) -> tuple[Mapping[str, str], str]:
     """Return properties with a canary in that one, right as far as it can be right, and the canary."""
-    authority = Authority("tests")
-    pair = authority.issue("127.0.0.1")
+    authority, pair = certified()
     own = {"ssl.keystore.key": pair.key, "ssl.keystore.certificate.chain": pair.chain}
     given: dict[str, str] = {"security.protocol": "SSL"} if name.startswith("ssl") else {}
     value = canary = CANARY
@@ -131,6 +109,13 @@ def given_with(name: str, folder: Path) -> tuple[Mapping[str, str], str]:
         value = own.get(name, authority.certificate)
         canary = value.splitlines()[1]
     return {**given, name: value}, canary
+
+
+@cache
+def certified() -> tuple[Authority, Pair]:
+    """Return an authority, and what it has issued."""
+    authority = Authority("tests")
+    return authority, authority.issue("127.0.0.1")
 
 
 @cache
@@ -174,16 +159,6 @@ def quoting(canary: str, raised: type[Exception]) -> Exception:
     return raised(f"{every} https://u:{quote(canary, safe='')}@h/?x={quote_plus(canary)} {logins} {[canary]!r}")
 
 
-def written_by(program: Program, folder: Path, calls: tuple[tuple[str, ...], ...]) -> Iterator[tuple[str, str]]:
-    """Yield each output with its name: streams of every call, and each file that is no input."""
-    for call in calls:
-        ended = program(*call)
-        yield " ".join(call), ended.out + ended.err
-    for file in sorted(folder.rglob("*")):
-        if file.is_file() and file.name not in {"cluster.yaml", "p.properties", f"{PLAIN_CANARY}.pem"}:
-            yield f"file {file.name}", file.read_text("utf-8")
-
-
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begin with nothing hidden: what another property hides is no merit of this one."""
     monkeypatch.setattr(redact._FILTER, "_all", ())
@@ -209,11 +184,11 @@ def leaks_of(
 ) -> tuple[list[tuple[str, str, list[str]]], int]:
     given, canary = given_with(name, folder)
     forget(monkeypatch)
-    write_folder(folder, {"bootstrap.servers": "k:1", **given})
+    write_properties({"bootstrap.servers": "k:1", **given})
     found, outputs = [], 0
     for each in raised:
         raise_from_the_library(monkeypatch, quoting(canary, each))
-        for what, text in written_by(program, folder, VERBS if each is not raised[0] else (*AS_FILES, *VERBS)):
+        for what, text in written_by(program, VERBS if each is not raised[0] else (*AS_FILES, *VERBS)):
             outputs += 1
             if seen := hits(canary, text):
                 found.append((f"{name}, {each.__name__}", what, seen))
@@ -266,19 +241,17 @@ class Failing:
 
 @pytest.mark.parametrize("raised", RAISED)
 def test_a_run_that_the_library_breaks_off_leaves_no_value_in_its_journal(
-    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: type[Exception]
+    program: Program, monkeypatch: pytest.MonkeyPatch, raised: type[Exception]
 ) -> None:
     forget(monkeypatch)
-    write_folder(
-        tmp_path, {"bootstrap.servers": "k:1", "group.id": PLAIN_CANARY, **LOGIN, **USER, "sasl.password": CANARY}
-    )
+    write_properties({"bootstrap.servers": "k:1", "group.id": PLAIN_CANARY, **LOGIN, **USER, "sasl.password": CANARY})
 
     def connected(properties: Mapping[str, str]) -> Failing:
         translate(properties)
         return Failing(raised(f"{quoting(CANARY, raised)} {quoting(PLAIN_CANARY, raised)}"))
 
     monkeypatch.setattr(client, "connect", connected)
-    written = dict(written_by(program, tmp_path, (("apply", "plan.json", "--yes", "-vv"), *MADE_OF_PLANS)))
+    written = dict(written_by(program, VERBS[-1:]))
     assert any(name.endswith(".jsonl") and '"outcome":"failed"' in text for name, text in written.items())
     assert {
         name: found for name, text in written.items() if (found := [*hits(CANARY, text), *hits(PLAIN_CANARY, text)])

@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.clusters.small_cluster import small_cluster
 from helpers.program.call import Program
+from helpers.program.documents import document, write_simulated
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import SimulatedAdmin
@@ -13,40 +16,12 @@ from reconciler.model.problem import ClusterUnavailable
 
 pytestmark = pytest.mark.long
 
-CLUSTER = """\
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: here}
-spec: {simulation: snapshot.json}
----
-"""
-TOPIC = """\
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {name: NAME}
-spec:
-  partitions: 4
-  replicationFactor: 1
-"""
-STATE = {
-    "formatVersion": "1.0",
-    "clusterId": "MkU3OEVBNTcwNTJENDM2Qk",
-    "observedAt": "2026-11-21T14:02:11Z",
-    "kafkaVersion": "4.3",
-    "brokers": [{"id": 1}],
-    "topics": [
-        {
-            "name": name,
-            "configs": {},
-            "partitions": [{"partition": 0, "leader": 1, "replicas": [1], "isr": [1], "sizes": [0]}],
-        }
-        for name in ("orders", "payments")
-    ],
-}
-GROWN = TOPIC.replace("NAME", "orders")
-MISTYPED = TOPIC.replace("NAME", "payments") + (
-    "  config: {segment.ms: 1d, retention.sm: 3000}\n"
-    "  customConfigs: [retention.sm]  # else it is told when the files are read\n"
+GROWN = document("Topic", "orders", "{partitions: 4, replicationFactor: 1}")
+# customConfigs: else it is told when the files are read.
+MISTYPED = document(
+    "Topic",
+    "payments",
+    "{partitions: 4, config: {segment.ms: 1d, retention.sm: 3000}, customConfigs: [retention.sm]}",
 )
 REFUSED = (
     "topic payments: Kafka would refuse retention.sm=3000: INVALID_CONFIG (Unknown topic config name: retention.sm)"
@@ -57,22 +32,21 @@ REFUSED = (
 def here(reconciler: Program, tmp_path: Path) -> Path:
     """Return the folder of a simulated cluster of one broker and two topics."""
     del reconciler
-    folder = tmp_path / "desired-state" / "here"
-    folder.mkdir(parents=True)
-    (folder / "snapshot.json").write_text(json.dumps(STATE), "utf-8")
-    return folder
+    return tmp_path / "desired-state" / "here"
 
 
-def declare(here: Path, *topics: str) -> None:
-    (here / "cluster.yaml").write_text(CLUSTER + "---\n".join(topics), "utf-8")
+def declare(*topics: str, brokers: int = 1, spec: str = "") -> None:
+    """Declare these topics of a simulated cluster that has two, of a partition each."""
+    observed = small_cluster("orders-0: 1 size 0", "payments-0: 1 size 0", brokers=range(1, brokers + 1))
+    write_simulated(replace(observed, kafka_version="4.3"), *topics, name="here", spec=spec)
 
 
 def test_a_plan_names_topic_answer_and_place_of_what_kafka_would_refuse_and_is_not_made(
     reconciler: Program, here: Path
 ) -> None:
-    declare(here, GROWN, MISTYPED)
+    declare(GROWN, MISTYPED)
     ended = reconciler("plan", "--out", "plan.json")
-    told = f"error: {here.parent.name}/here/cluster.yaml:19:28: {REFUSED}; write what this cluster takes (KR611)\n"
+    told = f"error: {here.parent.name}/here/cluster.yaml:14:48: {REFUSED}; write what this cluster takes (KR611)\n"
     assert (ended.code, ended.out, ended.err) == (1, "", told)
     assert not Path("plan.json").exists()
     as_json = json.loads(reconciler("plan", "-o", "json").err)
@@ -82,7 +56,7 @@ def test_a_plan_names_topic_answer_and_place_of_what_kafka_would_refuse_and_is_n
 def test_a_plan_of_a_snapshot_says_that_kafka_was_not_asked_and_apply_asks_before_it_changes_anything(
     reconciler: Program, here: Path
 ) -> None:
-    declare(here, GROWN, MISTYPED)
+    declare(GROWN, MISTYPED)
     planned = reconciler("plan", "--state", str(here / "snapshot.json"), "--out", "plan.json", "-o", "json")
     warned = {one["code"]: one["message"] for one in json.loads(planned.out)["warnings"]}
     text = "Kafka was not asked whether it takes the changes of topics orders, payments: the state is a snapshot"
@@ -94,7 +68,7 @@ def test_a_plan_of_a_snapshot_says_that_kafka_was_not_asked_and_apply_asks_befor
             1,
             [
                 "error: Kafka would refuse a change of this plan, so nothing has been changed: (KR611)",
-                f"here/cluster.yaml:19: {REFUSED}",
+                f"here/cluster.yaml:14: {REFUSED}",
             ],
         )
         assert "plan again" in ended.err
@@ -111,7 +85,7 @@ def test_a_plan_of_a_snapshot_says_that_kafka_was_not_asked_and_apply_asks_befor
     ],
 )
 def test_what_kafka_could_not_be_asked_is_a_warning_of_the_plan(
-    reconciler: Program, here: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer | ClusterUnavailable, why: str
+    reconciler: Program, monkeypatch: pytest.MonkeyPatch, answer: Answer | ClusterUnavailable, why: str
 ) -> None:
     def answered(_admin: object, _changes: object, *, is_validated_only: bool) -> Mapping[str, Answer]:
         assert is_validated_only
@@ -120,7 +94,7 @@ def test_what_kafka_could_not_be_asked_is_a_warning_of_the_plan(
         return {"orders": answer}
 
     monkeypatch.setattr(SimulatedAdmin, "create_partitions", answered)
-    declare(here, GROWN)
+    declare(GROWN)
     planned = reconciler("plan", "-o", "json")
     warned = [one["message"] for one in json.loads(planned.out)["warnings"] if one["code"] == "KR865"]
     told = f"Kafka was not asked whether it takes {why}; apply asks before its first change"
@@ -131,7 +105,7 @@ def test_a_config_that_kafka_refuses_after_all_leaves_the_topic_as_large_as_it_w
     reconciler: Program, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer changed between the question and the request: what cannot be undone has waited for it."""
-    declare(here, GROWN, MISTYPED)
+    declare(GROWN, MISTYPED)
     assert reconciler("plan", "--state", str(here / "snapshot.json"), "--out", "plan.json").code == 0
     monkeypatch.setattr(
         SimulatedAdmin, "_before", lambda _admin, name: Answer() if name.startswith("validate.") else None
@@ -142,9 +116,8 @@ def test_a_config_that_kafka_refuses_after_all_leaves_the_topic_as_large_as_it_w
     assert [(len(topic["partitions"]), topic["configs"]) for topic in topics] == [(1, {}), (1, {})]
 
 
-def test_a_growth_that_waits_for_another_replication_factor_is_no_refusal(reconciler: Program, here: Path) -> None:
-    (here / "snapshot.json").write_text(json.dumps({**STATE, "brokers": [{"id": 1}, {"id": 2}]}), "utf-8")
-    declare(here, GROWN.replace("replicationFactor: 1", "replicationFactor: 2"))
+def test_a_growth_that_waits_for_another_replication_factor_is_no_refusal(reconciler: Program) -> None:
+    declare(GROWN.replace("replicationFactor: 1", "replicationFactor: 2"), brokers=2)
     planned = reconciler("plan", "--out", "plan.json", "-o", "json")
     warned = [one["message"] for one in json.loads(planned.out)["warnings"] if one["code"] == "KR865"]
     assert (planned.code, len(warned), "the replication factor changes first" in warned[0]) == (0, 1, True)
@@ -154,10 +127,7 @@ def test_a_growth_that_waits_for_another_replication_factor_is_no_refusal(reconc
 def test_a_deletion_that_the_brokers_forbid_is_refused_before_anything_is_changed(
     reconciler: Program, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: orders}\nspec: {state: absent}\n"
-    (here / "cluster.yaml").write_text(
-        CLUSTER.replace("snapshot.json}", "snapshot.json, topics: {delete: allow}}") + gone, "utf-8"
-    )
+    declare(document("Topic", "orders", "{state: absent}"), spec="topics: {delete: allow}")
     assert reconciler("plan", "--out", "plan.json").code == 0
     monkeypatch.setattr(SimulatedAdmin, "broker_settings", lambda *_: {1: {"delete.topic.enable": "false"}})
     before = (here / "snapshot.json").read_bytes()

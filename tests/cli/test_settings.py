@@ -7,31 +7,22 @@ from pathlib import Path
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.program.call import Program
+from helpers.program.documents import document, write_simulated
 
-from reconciler.files.snapshot import read_snapshot, write_snapshot
+from reconciler.files.snapshot import read_snapshot
 
 SNAPSHOT = Path("desired-state/small/snapshot.json")
 AUTO = "auto.leader.rebalance.enable"
 STATIC = {"default.replication.factor": "3", "num.partitions": "2", "delete.topic.enable": "false", AUTO: "false"}
-HEAD = """
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: small}
-spec: {simulation: snapshot.json, topics: {delete: allow}, moves: {throttle: 50MiB/s, electionBatch: 1}}
----
-apiVersion: reconciler/v1
-kind: Topic
-"""
-NEW = "metadata: {name: new}\nspec: {placement: {racks: {spread: strict}}}\n"
-LED = "metadata: {names: [led]}\nspec: {}\n"
+NEW = document("Topic", "new", "{placement: {racks: {spread: strict}}}")
+LED = document("Topic", "led").replace("name: led", "names: [led]")
 
 
 def lay_out(topic: str, settings: dict[str, str]) -> None:
     observed = small_cluster("led-0: 1,2 leader 2", "led-1: 1,2 leader 2", "old-0: 1,2 size 5")
     brokers = {number: replace(broker, settings=settings) for number, broker in observed.brokers.items()}
-    SNAPSHOT.parent.mkdir(parents=True, exist_ok=True)
-    SNAPSHOT.with_name("cluster.yaml").write_text(HEAD + topic, "utf-8")
-    write_snapshot(replace(observed, brokers=brokers), SNAPSHOT)
+    spec = "topics: {delete: allow}, moves: {throttle: 50MiB/s, electionBatch: 1}"
+    write_simulated(replace(observed, brokers=brokers), topic, spec=spec)
 
 
 def test_a_new_topic_without_numbers_is_made_as_the_brokers_have_it_proved_and_then_done(reconciler: Program) -> None:

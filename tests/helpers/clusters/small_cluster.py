@@ -69,7 +69,7 @@ def _partition(line: str) -> tuple[str, Partition]:
         replicas=replicas,
         isr=isr,
         sizes=(size,) * len(replicas) if size is not None else (),
-        log_dirs=tuple("/d1" if (int(number) + broker_id) % 2 else "/d2" for broker_id in replicas),
+        log_dirs=tuple(options.get("dir") or ("/d2", "/d1")[(int(number) + one) % 2] for one in replicas),
     )
 
 
