@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.lost_files import CLASS, TOPIC, observed
+from helpers.program.documents import document
 
 CANARY = "HUNTER2"
 TOPICS = ("orders", "web")
-SIMULATED = "simulation: state.json"
+SIMULATED = "{simulation: state.json}"
 ALL = ("validate", "sarif", "plan", "diff", "apply", "status", "snapshot", "doctor")
 OF_CLUSTER = tuple(verb for verb in ALL if verb not in {"validate", "sarif"})
 OF_FILES = ("validate", "sarif", "plan", "diff")
@@ -24,7 +25,7 @@ def write_world(folder: Path) -> Path:
     root, outside = folder / "desired-state", folder / "outside"
     for cluster in ("prod", "other"):
         (root / cluster).mkdir(parents=True)
-        (root / cluster / "cluster.yaml").write_text(cluster_document(cluster, SIMULATED), "utf-8")
+        (root / cluster / "cluster.yaml").write_text(document("Cluster", cluster, SIMULATED), "utf-8")
         (root / cluster / "classes.yaml").write_text(CLASS, "utf-8")
         text = "---\n".join(TOPIC.replace("NAME", name) for name in TOPICS)
         (root / cluster / "topics.yaml").write_text(text.replace("partitions: 2", "partitions: 3"), "utf-8")
@@ -33,17 +34,13 @@ def write_world(folder: Path) -> Path:
     return root
 
 
-def cluster_document(name: str, spec: str) -> str:
-    """Return a Cluster document."""
-    return f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n"
-
-
 def _write_outside(outside: Path) -> None:
     (outside / "topics").mkdir(parents=True)
     (outside / "state.json").write_text(json.dumps(observed([f"{CANARY}.topic"])), "utf-8")
     for name in ("secret.yaml", "topics/secret.yaml"):
         (outside / name).write_text(f"{CANARY}: {CANARY}\n{CANARY}: &{CANARY} [\n", "utf-8")
-    (outside / "cluster.yaml").write_text(cluster_document(CANARY, f"{CANARY}: 1, simulation: state.json"), "utf-8")
+    cluster = document("Cluster", CANARY, f"{{{CANARY}: 1, simulation: state.json}}")
+    (outside / "cluster.yaml").write_text(cluster, "utf-8")
     (outside / "secret.properties").write_text(f"{CANARY}.a=1\n{CANARY}.a={CANARY}\n", "utf-8")
     (outside / "secret").write_text(f"{CANARY}\n", "utf-8")
     (outside / "secret.sql").write_text(f"{CANARY} '{CANARY}' FROM brokers; {CANARY}\n", "utf-8")
@@ -64,7 +61,7 @@ def spec(text: str, *links: tuple[str, str]) -> Callable[[Path], None]:
 
     def happens(root: Path) -> None:
         written = text.replace("{out}", str(root.parent / "outside"))
-        (root / "prod" / "cluster.yaml").write_text(cluster_document("prod", written), "utf-8")
+        (root / "prod" / "cluster.yaml").write_text(document("Cluster", "prod", f"{{{written}}}"), "utf-8")
         link(*links)(root)
 
     return happens

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.program.documents import document
+
 READ = ("orders.events", "users.signed-up")
 """The topics with a live group."""
 FILES = {
@@ -29,12 +31,7 @@ spec:
   limits:
     changedPartitions: 20%
 """
-CLASS = """\
-apiVersion: reconciler/v1
-kind: TopicClass
-metadata: {name: standard}
-spec: {replicationFactor: 3}
-"""
+CLASS = document("TopicClass", "standard", "{replicationFactor: 3}")
 TOPIC = """\
 apiVersion: reconciler/v1
 kind: Topic

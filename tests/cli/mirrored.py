@@ -5,14 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from helpers.program.documents import document
+
 ROOT = Path("desired-state")
-HEAD = "apiVersion: reconciler/v1\nkind: {}\nmetadata: {{name: {}}}\nspec: {}\n"
-
-
-def document(kind: str, name: str, spec: str) -> str:
-    return HEAD.format(kind, name, spec)
-
-
 STANDARD = document("TopicClass", "standard", "{replicationFactor: 2}")
 
 

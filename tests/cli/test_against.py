@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from cli.mirrored import ROOT, STANDARD, document, snapshot, topic, write
+from cli.mirrored import ROOT, STANDARD, snapshot, topic, write
 from cli.test_json_outputs import check
 from helpers.program.call import Program
+from helpers.program.documents import document
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.model.desired import Desired

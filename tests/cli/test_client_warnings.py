@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
+from cli.canaries import write_properties, write_snapshot_of_one
 from helpers.program.call import Program
 
 from reconciler.admin import client
@@ -15,23 +15,12 @@ from reconciler.files.snapshot import read_snapshot
 
 pytestmark = pytest.mark.long
 
-SNAPSHOT = {
-    "formatVersion": "1.0",
-    "clusterId": "c",
-    "brokers": [{"id": 1}],
-    "topics": [{"name": "orders", "partitions": [{"partition": 0, "leader": 1, "replicas": [1], "isr": [1]}]}],
+INSECURE = {
+    "bootstrap.servers": "k:1",
+    "security.protocol": "SSL",
+    "ssl.endpoint.identification.algorithm": "",
+    "group.id": "x",
 }
-CLUSTER = """apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: c}
-spec:
-  client: {bootstrap.servers: "k:1", security.protocol: SSL, ssl.endpoint.identification.algorithm: "", group.id: x}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {name: orders}
-spec: {partitions: 2}
-"""
 VERBS = (
     ("snapshot",), ("diff",), ("plan", "--out", "plan.json"), ("doctor",), ("status",), ("groups", "list"),
     ("topics", "list"),     ("apply", "plan.json", "--yes"), ("cancel", "plan.json", "--yes"),
@@ -39,10 +28,9 @@ VERBS = (
 
 
 @pytest.fixture
-def secured(reconciler: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
-    (tmp_path / "desired-state" / "c").mkdir(parents=True)
-    (tmp_path / "desired-state" / "c" / "cluster.yaml").write_text(CLUSTER, "utf-8")
-    (tmp_path / "s.json").write_text(json.dumps(SNAPSHOT), "utf-8")
+def secured(reconciler: Program, monkeypatch: pytest.MonkeyPatch) -> Iterator[Program]:
+    write_properties(INSECURE)
+    write_snapshot_of_one()
 
     def connected(properties: Mapping[str, str]) -> SimulatedAdmin:
         translate(properties)

@@ -7,19 +7,11 @@ from typing import Any
 
 import pytest
 from helpers.program.call import Ended, Program
+from helpers.program.documents import document
 
 pytestmark = pytest.mark.long
 
 MIB = 1024**2
-CLUSTER = """\
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: c}
-spec:
-  simulation: snapshot.json
-  topics: {managed: all, delete: allow}
-  limits: {deletedTopics: 9}
-"""
 YEAR, HOUR = "31536000000", "3600000"
 FORMS = ("text", "json", "markdown", "html")
 
@@ -47,12 +39,13 @@ def root(*topics: dict[str, Any], declared: str, groups: list[dict[str, Any]] | 
         "groups": groups or [],
     }
     (folder / "snapshot.json").write_text(json.dumps(snapshot))
-    (folder / "cluster.yaml").write_text(CLUSTER)
+    spec = "{simulation: snapshot.json, topics: {managed: all, delete: allow}, limits: {deletedTopics: 9}}"
+    (folder / "cluster.yaml").write_text(document("Cluster", "c", spec))
     (folder / "topics.yaml").write_text(declared)
 
 
 def declare(name: str, spec: str) -> str:
-    return f"apiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n"
+    return document("Topic", name, f"{{{spec}}}")
 
 
 def group(name: str, *topics: str, members: int) -> dict[str, Any]:

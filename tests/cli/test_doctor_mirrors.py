@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cli.mirrored import ROOT, STANDARD, document, snapshot, topic, write
+from cli.mirrored import ROOT, STANDARD, snapshot, topic, write
 from cli.test_against import Record, ended, sync
 from helpers.program.call import Program
+from helpers.program.documents import document
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.model.desired import Desired

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.program.call import ROOT, Program, all_of
+from helpers.program.documents import document
 from jsonschema import Draft7Validator
 
 from reconciler.files.schema_check import schema_folder
@@ -81,8 +82,7 @@ def test_beside_a_cluster_file_that_says_how_to_reach_it_only_the_rest_is_writte
     folder = Path("desired-state/prod")
     folder.mkdir(parents=True)
     shutil.copy(state, folder / "snapshot.json")
-    own = "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\n"
-    own += "spec: {simulation: snapshot.json, elections: off}\n"
+    own = document("Cluster", "prod", "{simulation: snapshot.json, elections: off}")
     (folder / "cluster.yaml").write_text(own)
     made = reconciler("import", "--cluster", "prod")
     assert made.code == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.program.call import Program, all_of
+from helpers.program.documents import document
 from jsonschema import Draft7Validator
 
 from reconciler.files.schema_check import schema_folder
@@ -22,18 +23,9 @@ SPREAD = "1,2,3", "2,3,1", "3,1,2"
 KEPT = {"retention.ms": "86400000"}
 FOLDER = Path("desired-state/prod")
 CLUSTER = "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod} # ours\nspec: {}\n"
-CLASSES = """\
-# What teams agreed on.
-apiVersion: reconciler/v1
-kind: TopicClass
-metadata: {name: gold}
-spec: {replicationFactor: 3, placement: {racks: {spread: prefer}}, protect: [delete]}
----
-apiVersion: reconciler/v1
-kind: TopicClass
-metadata: {name: short}
-spec: {replicationFactor: 3, config: {retention.ms: 1d}}
-"""
+GOLD = document("TopicClass", "gold", "{replicationFactor: 3, placement: {racks: {spread: prefer}}, protect: [delete]}")
+SHORT = document("TopicClass", "short", "{replicationFactor: 3, config: {retention.ms: 1d}}")
+CLASSES = f"# What teams agreed on.\n{GOLD}---\n{SHORT}"
 SHOP = """\
 # Team shop. Ask before you change anything.
 apiVersion: reconciler/v1
@@ -84,7 +76,7 @@ def test_what_people_wrote_keeps_every_byte_and_new_topics_stand_behind_it(recon
     modeline = b"# yaml-language-server: $schema=../../../schemas/topic.json\n"
     assert now["teams/other.yaml"].startswith(modeline)
     assert now["teams/shop.yaml"].decode() == SHOP + "\n" + "".join(
-        f"---\napiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n"
+        "---\n" + document("Topic", name, f"{{{spec}}}")
         for name, spec in (
             ("shop.late", "class: gold, partitions: 3, config: {retention.ms: 1d}"),
             ("shop.returns", "class: gold, partitions: 3"),
@@ -149,10 +141,8 @@ def test_what_is_left_out_is_told_each_time_and_written_into_no_file_that_is_the
 
 
 def test_copies_of_a_mirror_are_declared_by_it(reconciler: Program, folder: Path) -> None:
-    mirror = "apiVersion: reconciler/v1\nkind: Mirror\nmetadata: {name: m}\n"
-    (folder / "mirror.yaml").write_text(
-        f"{mirror}spec: {{source: us, topics: [lon*], rename: '{{topic}}', class: gold}}\n"
-    )
+    mirror = document("Mirror", "m", "{source: us, topics: [lon*], rename: '{topic}', class: gold}")
+    (folder / "mirror.yaml").write_text(mirror)
     made = reconciler(*ARGUMENTS, "-o", "json")
     assert [each["topic"] for each in json.loads(made.out)["added"]] == ["shop.late", "shop.returns"]
 

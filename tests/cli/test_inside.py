@@ -5,8 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli.escapes import ALL, CANARY, ESCAPES, OUT, SIMULATED, Escape, cluster_document, link, spec, write_world
+from cli.escapes import ALL, CANARY, ESCAPES, OUT, Escape, link, spec, write_world
 from helpers.program.call import Ended, Program
+from helpers.program.documents import document
 
 pytestmark = pytest.mark.long
 
@@ -201,7 +202,7 @@ def test_what_the_command_line_names_may_be_anywhere(reconciler: Program, root: 
     # Relative to the file that was given, wherever that is.
     ended = reconciler("snapshot", "--client", "outside/own.properties")
     assert "wants the file nosuch, which cannot be read: No such file" in ended.err
-    (root / "prod" / "cluster.yaml").write_text(cluster_document("prod", SIMULATED.replace("state", "../prod/state")))
+    (root / "prod" / "cluster.yaml").write_text(document("Cluster", "prod", "{simulation: ../prod/state.json}"))
     assert reconciler("plan", "--cluster", "prod").code == 0
 
 

@@ -5,8 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from cli.mirrored import ROOT, document, topic, write
+from cli.mirrored import ROOT, topic, write
 from helpers.program.call import Ended, Program
+from helpers.program.documents import document
 
 from reconciler.command.options import Asked
 from reconciler.command.several import of_each, tell_failed

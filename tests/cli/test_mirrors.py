@@ -5,8 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from cli.mirrored import ROOT, STANDARD, counts, document, snapshot, state, topic, write
+from cli.mirrored import ROOT, STANDARD, counts, snapshot, state, topic, write
 from helpers.program.call import Program
+from helpers.program.documents import document
 
 pytestmark = pytest.mark.long
 

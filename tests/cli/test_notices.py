@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.mirrored import ROOT, document, topic, write
+from cli.mirrored import ROOT, topic, write
 from helpers.program.call import Program
+from helpers.program.documents import document
 from helpers.program.receiver import SECRET, Receiver
 from jsonschema import Draft7Validator
 from prometheus_client.parser import text_string_to_metric_families

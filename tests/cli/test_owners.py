@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.mirrored import ROOT, document, topic, write
+from cli.mirrored import ROOT, topic, write
 from helpers.program.call import Ended, Program
+from helpers.program.documents import document
 
 pytestmark = pytest.mark.long
 

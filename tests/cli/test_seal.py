@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from cli.mirrored import document, topic, write
+from cli.mirrored import topic, write
 from helpers.plans.resealed import resealed
 from helpers.program.call import ROOT, Program
+from helpers.program.documents import document
 
 OPENSSL = shutil.which("openssl")
 needs_openssl = pytest.mark.skipif(OPENSSL is None, reason="signs with the openssl program, which is not here")

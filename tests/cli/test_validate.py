@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 import yaml
 from helpers.program.call import ROOT, Program, modules_loaded_by
+from helpers.program.documents import document
 
 pytestmark = pytest.mark.long
 
-BROKEN = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: orders}\nspec: {partition: 6}\n"
-CLUSTER = (
-    "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {client: {bootstrap.servers: 'b:9092'}}\n"
-)
+BROKEN = document("Topic", "orders", "{partition: 6}")
+CLUSTER = document("Cluster", "prod", "{client: {bootstrap.servers: 'b:9092'}}")
 
 
 @pytest.fixture

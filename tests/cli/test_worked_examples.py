@@ -3,43 +3,25 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.clusters.small_cluster import small_cluster
 from helpers.program.call import Program
+from helpers.program.documents import document, write_simulated
 
 pytestmark = pytest.mark.long
 
 Assignment = Mapping[int, Sequence[int]]
 
 
-CLUSTER = "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: c}}\nspec: {}\n---\n"
-TOPIC = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {}}}\nspec: {}\n"
-
-
-def declare(text: str) -> None:
-    Path("desired-state/c").mkdir(parents=True)
-    Path("desired-state/c/cluster.yaml").write_text(text)
-
-
 def plan(
-    reconciler: Program, before: Assignment, brokers: Sequence[int], spec: str, cluster: str = "{}"
+    reconciler: Program, before: Assignment, brokers: Sequence[int], spec: str, cluster: str = ""
 ) -> dict[str, Any]:
     """Return the plan for a topic `t` with these replicas, the first of each leading."""
-    declare(CLUSTER.format(cluster) + TOPIC.format("t", spec))
-    partitions = [
-        {"partition": number, "leader": replicas[0], "replicas": list(replicas), "isr": list(replicas)}
-        for number, replicas in before.items()
-    ]
-    snapshot = {
-        "formatVersion": "1.0",
-        "clusterId": "c",
-        "brokers": [{"id": broker_id} for broker_id in brokers],
-        "topics": [{"name": "t", "partitions": partitions}],
-    }
-    Path("snapshot.json").write_text(json.dumps(snapshot))
-    made: dict[str, Any] = json.loads(reconciler("plan", "--state", "snapshot.json", "-o", "json").out)
+    lines = [f"t-{number}: {','.join(map(str, replicas))}" for number, replicas in before.items()]
+    write_simulated(small_cluster(*lines, brokers=brokers), document("Topic", "t", spec), spec=cluster)
+    made: dict[str, Any] = json.loads(reconciler("plan", "-o", "json").out)
     return made
 
 
@@ -60,7 +42,7 @@ def test_adding_partitions_places_only_the_new_ones(reconciler: Program) -> None
 
 def test_one_copy_makes_six_brokers_even(reconciler: Program) -> None:
     before = {0: [1, 2], 1: [2, 3], 2: [3, 4], 3: [4, 1], 4: [5, 6], 5: [6, 1]}
-    made = plan(reconciler, before, range(1, 7), "{replicationFactor: 2}", "{balance: {replicas: even}}")
+    made = plan(reconciler, before, range(1, 7), "{replicationFactor: 2}", "balance: {replicas: even}")
     assert made["summary"]["replicaMoves"] == 1
     assert {share["replicas"] for share in made["balance"]["after"].values()} == {2}
     ((partition, replicas),) = moves(made).items()
@@ -82,5 +64,5 @@ def test_a_higher_factor_by_assignment_needs_an_election_only_where_the_first_re
 
 @pytest.mark.parametrize(("length", "code"), [(249, 0), (250, 1)])
 def test_the_longest_topic_name_has_249_characters(reconciler: Program, length: int, code: int) -> None:
-    declare(CLUSTER.format("{}") + TOPIC.format("x" * length, "{}"))
+    write_simulated(small_cluster(), document("Topic", "x" * length))
     assert reconciler("validate").code == code

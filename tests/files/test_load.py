@@ -64,8 +64,7 @@ def test_capacity_by_measure_rates_and_their_limits_are_read(tmp_path: Path) -> 
         "  balance: {leaderIn: {within: 10%}}\n"
         "  limits: {networkIn: 80%, networkOut: 100MiB/s}\n"
     )
-    text = f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: c}}\nspec:\n{spec}"
-    cluster = load(tmp_path, cluster=text).cluster
+    cluster = load(tmp_path, cluster=f"{HEAD}kind: Cluster\nmetadata: {{name: c}}\nspec:\n{spec}").cluster
     seven, eight = cluster.broker(7), cluster.broker(8)
     assert [seven.weight(measure) for measure in CAPACITIES] == [2, 1, 1, 3]
     assert [eight.weight(measure) for measure in CAPACITIES] == [4, 4, 4, 4]
@@ -569,37 +568,13 @@ def test_the_worked_example_is_read() -> None:
 
 
 def test_a_wrong_unit_is_told_beside_a_wrong_form(tmp_path: Path) -> None:
-    folder = tmp_path / "c"
-    folder.mkdir()
-    text = (
-        "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: x}\nspec: {clas: y, config: {retention.ms: 7GiB}}\n"
-    )
-    (folder / "topic.yaml").write_text(text)
-    with pytest.raises(InvalidInput) as caught:
-        load_desired(tmp_path, "c")
-    assert [problem.at.column for problem in caught.value.problems if problem.at] == [8, 40]
+    problems = told(tmp_path, x=topic("{clas: y, config: {retention.ms: 7GiB}}"))
+    assert [problem.split(" ")[0] for problem in problems] == ["c/x.yaml:4:8:", "c/x.yaml:4:40:"]
 
 
 def test_a_pattern_takes_placement_and_config_of_its_class_but_no_replication_factor(tmp_path: Path) -> None:
-    folder = tmp_path / "c"
-    folder.mkdir()
-    (folder / "all.yaml").write_text("""
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: c}
-spec: {}
----
-apiVersion: reconciler/v1
-kind: TopicClass
-metadata: {name: wide}
-spec: {replicationFactor: 3, placement: {racks: {spread: strict}}, config: {retention.ms: 1d}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {names: ["metrics.*"]}
-spec: {class: wide}
-""")
-    (pattern,) = load_desired(tmp_path, "c").patterns
+    wide = topic_class("{replicationFactor: 3, placement: {racks: {spread: strict}}, config: {retention.ms: 1d}}")
+    (pattern,) = load(tmp_path, a=f"{wide}---\n{patterns('{class: k}')}").patterns
     assert (pattern.replication_factor, pattern.placement.racks_spread) == (None, Spread.STRICT)
     assert pattern.config == {"retention.ms": "86400000"}
 

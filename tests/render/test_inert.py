@@ -43,6 +43,7 @@ pytestmark = pytest.mark.long
 
 T = TypeVar("T")
 HARMLESS = "CANARY-name"
+PAGES = code_pages()
 # What GitHub makes of plain text, beside what Markdown says: mentions, issues, links, commits.
 LIVELY = re.compile(r"@\w|#\d|GH-\d|www\.|://|mailto:|\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b|\$\$|\[\^|:[a-z]+:(?!\d)")
 COMMAND = re.compile(r"^\s*::[A-Za-z]|##\[", re.MULTILINE)
@@ -192,7 +193,7 @@ def wrong_reports(name: str) -> list[str]:
     sick, text = as_doctor.doctor(spread(FOUND, words), name).text(), as_tables.balance(report).text()
     markdown = as_tables.balance(report).markdown()
     wrong = replace(ONE, problem=Problem("KR103", name), path=name)
-    told, found = annotations([wrong], code_pages()), json.loads(as_sarif.problems([wrong], code_pages(), "1.0"))
+    told, found = annotations([wrong], PAGES), json.loads(as_sarif.problems([wrong], PAGES, "1.0"))
     checks = {
         "balance": is_plain(text) and text.count("\n") == tame_lines,
         "Markdown": markdown_shape(markdown) == tame_markdown,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.plans.small_runs import admin_of, cluster, whole_plan
+from helpers.program.documents import document
 
 from reconciler.admin.port import Admin
 from reconciler.model.desired import Desired, DesiredCluster
@@ -13,15 +14,6 @@ from reconciler.model.problem import Refused
 from reconciler.workflow import apply as verb
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.sources import simulated
-
-DECLARED = """
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: {name}}}
-spec:
-  client: {{bootstrap.servers: "k:9092"}}
-  windows: [{{days: [sun], from: "03:00", to: "03:01"}}]
-"""
 
 
 @pytest.mark.long
@@ -31,9 +23,10 @@ def test_the_windows_that_are_declared_hold_with_a_client_of_ones_own_too(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     plan = whole_plan(cluster())
-    document = Path(inputs.root, plan.cluster_name, "cluster.yaml")
-    document.parent.mkdir(parents=True)
-    document.write_text(DECLARED.format(name=plan.cluster_name), "utf-8")
+    file = Path(inputs.root, plan.cluster_name, "cluster.yaml")
+    file.parent.mkdir(parents=True)
+    spec = "{client: {bootstrap.servers: 'k:9092'}, windows: [{days: [sun], from: '03:00', to: '03:01'}]}"
+    file.write_text(document("Cluster", plan.cluster_name, spec), "utf-8")
     admin = admin_of(cluster())
 
     @contextmanager
@@ -44,8 +37,8 @@ def test_the_windows_that_are_declared_hold_with_a_client_of_ones_own_too(
     with pytest.raises(Refused, match="outside the windows"):
         verb.apply_plan(inputs, plan)
     assert admin.writes == 0
-    document.unlink()
-    document.parent.rmdir()
+    file.unlink()
+    file.parent.rmdir()
     assert verb.apply_plan(inputs, plan).result.state == "done"
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import RATE, move, plan_of
+from helpers.program.documents import write_simulated
 
 from reconciler.files.plan_file import with_id, write_plan
-from reconciler.files.snapshot import write_snapshot
 from reconciler.model.plan import Plan
 from reconciler.model.problem import StalePlan
 from reconciler.model.stage import ReassignStage
@@ -17,23 +17,14 @@ from reconciler.workflow.runs import keep_plan
 from reconciler.workflow.status import look_at_run
 
 HERE = Inputs(cluster="small")
-CLUSTER = """
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: small}
-spec: {simulation: snapshot.json}
-"""
 
 
 @pytest.fixture
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     """Return a plan for the simulated cluster of the working folder."""
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "desired-state" / "small"
-    folder.mkdir(parents=True)
-    (folder / "cluster.yaml").write_text(CLUSTER)
     before = small_cluster("orders-0: 1,2,3 size 1000")
-    write_snapshot(before, folder / "snapshot.json")
+    write_simulated(before)
     return with_id(plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before))
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cli.mirrored import ROOT, STANDARD, document, topic, write
+from cli.mirrored import ROOT, STANDARD, topic, write
+from helpers.program.documents import document
 
 from reconciler.balance.workflow.sides import ObservedCluster, observed_clusters, reached, sides_of
 from reconciler.files.snapshot import read_snapshot, write_snapshot
