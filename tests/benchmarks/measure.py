@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from helpers.clusters.flat_clusters import FlatCase
 from helpers.plans.oracle import Problem, problem_of
-from planner.closed_form import one_replica_a_rack
+from planner.closed_form import sizes_to_copy
 
 ROOT = Path(__file__).parents[2]
 REPORTER = """
@@ -138,7 +138,7 @@ def _span(plan: Mapping[str, Any], problem: Problem, measure: str) -> str:
 def least_bytes(problem: Problem, proof: Mapping[str, Any]) -> int:
     """Return a lower bound on the bytes of any plan: exact where each rack holds one replica, else from the prices."""
     if all(set(demand.bounds.values()) == {(1, 1)} for demand in problem.demands):
-        return one_replica_a_rack(problem).bytes
+        return sum(sizes_to_copy(problem))
     return price_bound(problem, {int(broker_id): price for broker_id, price in proof["prices"].items()})
 
 

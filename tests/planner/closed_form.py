@@ -1,4 +1,4 @@
-"""A third oracle, for clusters of any size in which every partition holds exactly one replica in each rack.
+"""A second oracle, for clusters of any size in which every partition holds exactly one replica in each rack.
 
 There each rack stands alone, and a replica that moves costs the same wherever it goes. So a rack is as even as can be
 (floor or ceiling of its mean), each broker sheds its smallest replicas, and the brokers that keep one more are those
@@ -6,34 +6,19 @@ which save the most by it.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 from helpers.plans.oracle import Problem
 
 
-@dataclass(frozen=True, slots=True)
-class RackOptimum:
-    """The least bytes and copies, and how many replicas the brokers of each rack end with."""
-
-    bytes: int
-    copies: int
-    counts: dict[str, tuple[int, int]]
-
-
-def one_replica_a_rack(problem: Problem) -> RackOptimum:
-    """Return the optimum for balance `even`; all ask for one replica in each rack, capacities are equal."""
+def sizes_to_copy(problem: Problem) -> list[int]:
+    """Return the sizes that a best plan copies for balance `even`; all ask for one replica a rack, capacities equal."""
     assert len(set(problem.capacity.values())) == 1
     assert all(set(demand.bounds.values()) == {(1, 1)} and demand.settled is None for demand in problem.demands)
-    size_of_rack: dict[str, list[int]] = {}
-    counts: dict[str, tuple[int, int]] = {}
-    for rack in sorted(set(problem.rack_of.values())):
-        size_of_rack[rack], counts[rack] = _rack(problem, rack)
-    copied = [size for sizes in size_of_rack.values() for size in sizes]
-    return RackOptimum(sum(copied), len(copied), counts)
+    return [size for rack in sorted(set(problem.rack_of.values())) for size in _sizes_within(problem, rack)]
 
 
-def _rack(problem: Problem, rack: str) -> tuple[list[int], tuple[int, int]]:
-    """Return the sizes of the replicas to copy within a rack, and the least and most on one of its brokers."""
+def _sizes_within(problem: Problem, rack: str) -> list[int]:
+    """Return the sizes of the replicas to copy within a rack."""
     brokers = [broker_id for broker_id in problem.brokers if problem.rack_of[broker_id] == rack]
     kept: dict[int, list[int]] = defaultdict(list)
     copied = []
@@ -54,4 +39,4 @@ def _rack(problem: Problem, rack: str) -> tuple[list[int], tuple[int, int]]:
     one_more = {broker_id for _, broker_id in savings[:extra]}
     for broker_id in brokers:
         copied += sizes[broker_id][: max(0, over[broker_id] - (broker_id in one_more))]
-    return copied, (floor, floor + (extra > 0))
+    return copied

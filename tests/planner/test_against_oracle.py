@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import pytest
-from helpers.clusters.random_clusters import SMALL, random_cluster, shuffled, with_unknown_sizes
+from helpers.clusters.random_clusters import random_cluster, shuffled, with_unknown_sizes
 from helpers.depth import parts
 from helpers.plans.oracle import (
     Problem,
@@ -18,10 +18,9 @@ from helpers.plans.oracle import (
     worth_of,
 )
 from helpers.plans.planning import cluster_after, planned, replicas_after
-from planner.exact_flow import flow_leaders, flow_placement, is_for_flow
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
-from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement, Within
+from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Placement
 from reconciler.model.problem import PlacementInfeasible
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner import goal, objectives, sparse_flow, start
@@ -31,7 +30,6 @@ pytestmark = pytest.mark.long
 
 WHOLE = range(800)
 PART = WHOLE[::20]
-SMALL_WHOLE = range(300)
 
 all_seeds = parts("seeds", PART, deep=WHOLE)
 half_of_the_seeds = parts("seeds", PART[:20], deep=WHOLE[:400])
@@ -176,23 +174,3 @@ def test_what_the_flow_leaves_out_at_first_does_not_matter(seeds: range, monkeyp
         worth = worth_of(case.problem, target, case.reached)
         assert worth_of(case.problem, target, replicas_after(case.observed, placed)) == worth, case.seed
         assert placed.proof.value == placed.proof.lower_bound, case.seed
-
-
-@parts("seeds", SMALL_WHOLE[::15], deep=SMALL_WHOLE)
-def test_forty_partitions_on_nine_brokers_are_placed_as_well_as_the_flow_oracle_does(seeds: range) -> None:
-    tried = 0
-    for seed in seeds:
-        desired, observed = random_cluster(seed, SMALL)
-        problem, balance = problem_of(desired, observed), desired.cluster.balance
-        if not is_feasible(problem) or not is_for_flow(problem):
-            continue
-        reached = replicas_after(observed, planned(desired, observed))
-        best = worth_of(problem, balance.replicas, flow_placement(problem, balance.replicas))
-        assert worth_of(problem, balance.replicas, reached) == best, seed
-        if not isinstance(balance.leaders, Within):
-            leaders = {key: replicas[0] for key, replicas in reached.items()}
-            best_leaders = flow_leaders(problem, balance.leaders, reached)
-            found = leader_worth(problem, balance.leaders, leaders)
-            assert found == leader_worth(problem, balance.leaders, best_leaders), seed
-        tried += 1
-    assert tried > len(seeds) / 5
