@@ -2,17 +2,18 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
-from helpers.plans.deaths import killed, passing
+from helpers.plans.deaths import boundaries_of, dies, killed, nth, passing
 from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
 from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, election, move, plan_of
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
-from reconciler.apply.crash import Killed, planted
+from reconciler.apply.crash import planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.partition_path import paths_of
@@ -47,8 +48,7 @@ def killed_in_flight(before: Cluster, plan: Plan, stage_polls: int = 3) -> tuple
     return admin, killed(admin, plan, lambda name: in_flight(admin.cluster) and is_due(name))
 
 
-def test_what_is_in_flight_goes_back_in_order_and_what_has_ended_stays_until_the_run_goes_on() -> None:
-    before = cluster()
+def test_what_is_in_flight_goes_back_in_order_and_what_has_ended_stays_until_the_run_goes_on(before: Cluster) -> None:
     plan = plan_for(before)
     admin, journal = killed_in_flight(before, plan)
     result = cancel_run(plan, admin, journal, should_stop=lambda: "SIGTERM came")  # which keeps nothing from going back
@@ -79,8 +79,7 @@ def test_the_leader_that_was_leads_again() -> None:
     assert assignments(admin.cluster) == assignments(before)
 
 
-def test_a_partition_whose_originals_are_not_alive_is_left_and_named() -> None:
-    before = cluster()
+def test_a_partition_whose_originals_are_not_alive_is_left_and_named(before: Cluster) -> None:
     plan = plan_for(before)
     admin, journal = killed_in_flight(before, plan)
     admin.kill_broker(3)
@@ -94,48 +93,33 @@ def test_a_partition_whose_originals_are_not_alive_is_left_and_named() -> None:
     assert result.left == (TopicPartition("orders", 0),)
 
 
-def test_a_foreign_reassignment_is_left_alone_and_named() -> None:
-    before = cluster()
+def test_a_foreign_reassignment_is_left_alone_and_named(before: Cluster, admin: SimulatedAdmin) -> None:
     plan = plan_for(before)
-    admin = admin_of(before)
     admin.reassign({TopicPartition("orders", 0): (1, 2, 6)})
     result = cancel_run(plan, admin, MemoryJournal())
     assert "orders-0 is being reassigned to [1, 2, 6] by somebody else: left alone" in result.messages
     assert in_flight(admin.cluster) == ["orders-0"]
 
 
-def test_a_cancel_on_another_cluster_is_refused() -> None:
-    before = cluster()
+def test_a_cancel_on_another_cluster_is_refused(before: Cluster) -> None:
     plan = plan_of([], before, cluster_id="another")
     with pytest.raises(StalePlan):
         cancel_run(plan, admin_of(before), MemoryJournal())
 
 
-def test_a_cancel_killed_at_each_boundary_is_finished_by_the_next() -> None:
-    before = cluster()
+def test_a_cancel_killed_at_each_boundary_is_finished_by_the_next(before: Cluster) -> None:
     plan = plan_for(before)
-    passed: list[str] = []
-    admin, journal = killed_in_flight(before, plan)
-    with planted(passed.append):
-        cancel_run(plan, admin, journal)
-    for at in range(1, len(passed) + 1):
+    passed = boundaries_of(partial(cancel_run, plan, *killed_in_flight(before, plan)))
+    for at, name in enumerate(passed, start=1):
         admin, journal = killed_in_flight(before, plan)
-        left = iter(range(at - 1, -1, -1))
-
-        def kill(_name: str, left: object = left) -> None:
-            if next(left) == 0:  # type: ignore[call-overload]
-                raise Killed
-
-        with planted(kill), pytest.raises(Killed):
-            cancel_run(plan, admin, journal)
+        dies(partial(cancel_run, plan, admin, journal), nth(at))
         cancel_run(plan, admin, MemoryJournal())
         assert in_flight(admin.cluster) == []
-        assert assignments(admin.cluster) == {**assignments(before), "orders-1": (3, 2, 1)}, passed[at - 1]
-        assert throttles(admin.cluster) == throttles(before), passed[at - 1]
+        assert assignments(admin.cluster) == {**assignments(before), "orders-1": (3, 2, 1)}, name
+        assert throttles(admin.cluster) == throttles(before), name
 
 
-def test_a_leftover_throttle_is_taken_off_once_its_broker_is_back_and_nothing_is_in_flight() -> None:
-    before = cluster()
+def test_a_leftover_throttle_is_taken_off_once_its_broker_is_back_and_nothing_is_in_flight(before: Cluster) -> None:
     plan = plan_for(before)
     admin, journal = killed_in_flight(before, plan)
     assert restore_throttles(plan, admin, journal).writes == 0
@@ -190,10 +174,10 @@ def test_a_cancel_takes_back_a_factor_up_and_one_down() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_a_request_without_an_answer_is_looked_after_before_it_is_sent_again(count: int) -> None:
-    before = cluster()
+def test_a_request_without_an_answer_is_looked_after_before_it_is_sent_again(
+    before: Cluster, admin: SimulatedAdmin, count: int
+) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-2", "3,1,2", "1,4,5"),))], before)
-    admin = admin_of(before)
     admin.reassign({TopicPartition("orders", 2): (1, 4, 5)})
     admin.clock.sleep(0.1)
     asked: list[int] = []
@@ -211,10 +195,10 @@ def test_a_request_without_an_answer_is_looked_after_before_it_is_sent_again(cou
     assert assignments(admin.cluster)["orders-2"] == (3, 1, 2)
 
 
-def test_what_somebody_begins_while_an_answer_is_lost_is_not_submitted_over() -> None:
-    before = cluster()
+def test_what_somebody_begins_while_an_answer_is_lost_is_not_submitted_over(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-2", "3,1,2", "1,4,5"),))], before)
-    admin = admin_of(before)
     key = TopicPartition("orders", 2)
     admin.reassign({key: (1, 4, 5)})
     asked: list[int] = []
@@ -234,10 +218,8 @@ def test_what_somebody_begins_while_an_answer_is_lost_is_not_submitted_over() ->
     assert set(assignments(admin.cluster)["orders-2"]) >= {1, 2, 6}
 
 
-def test_a_move_that_ends_while_it_is_to_be_taken_back_stays() -> None:
-    before = cluster()
+def test_a_move_that_ends_while_it_is_to_be_taken_back_stays(before: Cluster, admin: SimulatedAdmin) -> None:
     plan = plan_of([ReassignStage(1, (move("payments-0", "2,4", "2,4,6"),))], before)
-    admin = admin_of(before)
     admin.reassign({TopicPartition("payments", 0): (2, 4, 6)})
     admin.clock.sleep(0.1)
     session = Session(admin, MemoryJournal(), paths_of(plan))
@@ -317,8 +299,7 @@ class NotWritable(MemoryJournal):
 
 
 @pytest.mark.parametrize("room", [0, 1, 2, 3])
-def test_a_journal_that_cannot_be_written_is_told_of_and_stops_no_cancel(room: int) -> None:
-    before = cluster()
+def test_a_journal_that_cannot_be_written_is_told_of_and_stops_no_cancel(before: Cluster, room: int) -> None:
     plan = plan_for(before)
     admin, journal = killed_in_flight(before, plan)
     full, told = NotWritable(journal.events, room), list[str]()
@@ -336,8 +317,7 @@ def test_a_journal_that_cannot_be_written_is_told_of_and_stops_no_cancel(room: i
     ("point", "moves"),
     [("withdraw.before", True), ("withdraw.sent", True), ("unthrottle.topic", False), ("unthrottle.broker", False)],
 )
-def test_a_second_signal_ends_a_cancel_and_names_what_is_left(point: str, *, moves: bool) -> None:
-    before = cluster()
+def test_a_second_signal_ends_a_cancel_and_names_what_is_left(before: Cluster, point: str, *, moves: bool) -> None:
     plan = plan_for(before)
     admin, journal = killed_in_flight(before, plan)
 
@@ -363,8 +343,7 @@ def test_a_second_signal_ends_a_cancel_and_names_what_is_left(point: str, *, mov
     assert throttles(admin.cluster) == throttles(before)
 
 
-def test_without_a_signal_before_it_an_interrupt_of_a_cancel_is_not_explained_away() -> None:
-    before = cluster()
+def test_without_a_signal_before_it_an_interrupt_of_a_cancel_is_not_explained_away(before: Cluster) -> None:
     plan = plan_for(before)
     admin, journal = killed_in_flight(before, plan)
 
@@ -375,17 +354,10 @@ def test_without_a_signal_before_it_an_interrupt_of_a_cancel_is_not_explained_aw
         cancel_run(plan, admin, journal)
 
 
-def test_the_record_of_a_cancel_that_died_keeps_the_order_from_an_apply_of_another_plan() -> None:
-    before = cluster()
+def test_the_record_of_a_cancel_that_died_keeps_the_order_from_an_apply_of_another_plan(before: Cluster) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-1", "2,3,1", "1,4,2"),), RATE)], before, id="00000001")
     admin, _ = killed_in_flight(before, plan)
-
-    def kill(name: str) -> None:
-        if name == "withdraw.sent":
-            raise Killed
-
-    with planted(kill), pytest.raises(Killed):
-        cancel_run(plan, admin, MemoryJournal())
+    dies(partial(cancel_run, plan, admin, MemoryJournal()), passing("withdraw.sent"))
     assert in_flight(admin.cluster) == []
     assert admin.cluster.topics["orders"].partitions[1].replicas == (1, 2, 3), "Kafka's own cancel loses the order"
     another = plan_of([ReassignStage(1, (move("orders-2", "3,1,2", "3,2,1"),), RATE)], admin.cluster, id="00000002")

@@ -45,6 +45,11 @@ def world(before: str = "nothing", **options: str | None) -> Cluster:
     return small_cluster(*LINES, kafka_version=options.get("version", "4.3"), rates={1: BEFORE[before]})
 
 
+@pytest.fixture
+def admin() -> SimulatedAdmin:
+    return SimulatedAdmin(world())
+
+
 def draining(observed: Cluster, rate: int | None = RATE, *, is_on: bool = True) -> Plan:
     """Return the plan that empties broker 1, as it is read from its file."""
     brokers = {1: DesiredBroker(1, BrokerState.DRAINING)}
@@ -112,13 +117,12 @@ def test_a_broker_is_cordoned_while_it_is_emptied_and_what_was_there_before_come
     assert all(1 not in partition.replicas for _, partition in admin.cluster.partitions())
 
 
-def test_kafka_places_nothing_on_a_broker_that_is_being_emptied() -> None:
+def test_kafka_places_nothing_on_a_broker_that_is_being_emptied(admin: SimulatedAdmin) -> None:
     made: list[Answer] = []
 
     def place() -> None:
         made.append(admin.create_topics([CreateTopic("meanwhile", 12, 3)])["meanwhile"])
 
-    admin, _ = watched(world())
     admin.fault = At("reassign", 2, place)
     run_plan(draining(admin.cluster), admin, MemoryJournal())
     assert made == [Answer()]
@@ -190,8 +194,7 @@ def test_a_run_that_died_elsewhere_is_cleaned_up_after_by_its_plan_alone(rate: i
         assert as_it_was(admin, "one log dir")
 
 
-def test_an_operators_cordon_between_plan_and_run_is_not_taken_for_ours() -> None:
-    admin = SimulatedAdmin(world())
+def test_an_operators_cordon_between_plan_and_run_is_not_taken_for_ours(admin: SimulatedAdmin) -> None:
     plan = draining(admin.cluster)
     admin.alter_broker_configs(1, [ConfigChange(CORDON, ConfigOperation.SET, "*")])
     run_plan(plan, admin, MemoryJournal())
@@ -209,8 +212,7 @@ def test_an_operators_cordon_between_a_stopped_run_and_the_next_stays() -> None:
     assert admin.cluster.brokers[1].configs[CORDON] == "*"
 
 
-def test_what_an_operator_sets_during_the_run_stays() -> None:
-    admin = SimulatedAdmin(world())
+def test_what_an_operator_sets_during_the_run_stays(admin: SimulatedAdmin) -> None:
     change = ConfigChange(CORDON, ConfigOperation.SET, "/d1")
     admin.fault = At("reassign", 1, lambda: admin.alter_broker_configs(1, [change]))
     run_plan(draining(admin.cluster), admin, MemoryJournal())
@@ -249,8 +251,7 @@ def test_a_refused_cordon_is_told_and_the_broker_is_emptied_all_the_same() -> No
     assert all(1 not in partition.replicas for _, partition in admin.cluster.partitions())
 
 
-def test_a_failure_gives_it_back() -> None:
-    admin = SimulatedAdmin(world())
+def test_a_failure_gives_it_back(admin: SimulatedAdmin) -> None:
     refuse = {"reassign": Answer("POLICY_VIOLATION")}
     admin.fault = lambda name, moment: refuse.get(name) if moment is Moment.BEFORE else None
     with pytest.raises(RunFailed):
@@ -258,8 +259,7 @@ def test_a_failure_gives_it_back() -> None:
     assert as_it_was(admin, "nothing")
 
 
-def test_the_right_to_set_it_is_asked_for_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    admin = SimulatedAdmin(world())
+def test_the_right_to_set_it_is_asked_for_first(admin: SimulatedAdmin, monkeypatch: pytest.MonkeyPatch) -> None:
     told = admin.rights()
     less = Rights(cluster=told.cluster - {"AlterConfigs"}, topics=told.topics, groups=told.groups)
     monkeypatch.setattr(admin, "rights", lambda *_: less)
@@ -268,15 +268,13 @@ def test_the_right_to_set_it_is_asked_for_first(monkeypatch: pytest.MonkeyPatch)
     assert admin.writes == 0
 
 
-def test_a_dry_run_tells_of_it() -> None:
-    admin = SimulatedAdmin(world())
+def test_a_dry_run_tells_of_it(admin: SimulatedAdmin) -> None:
     lines = run_plan(draining(admin.cluster), admin, MemoryJournal(), is_dry_run=True).messages
     assert lines[0] == "cordon the log dirs of broker 1"
     assert lines[-1] == "put the cordon of broker 1 back to what it was"
 
 
-def test_a_log_dir_that_was_cordoned_since_the_plan_is_left_to_the_broker_to_choose() -> None:
-    admin = SimulatedAdmin(world())
+def test_a_log_dir_that_was_cordoned_since_the_plan_is_left_to_the_broker_to_choose(admin: SimulatedAdmin) -> None:
     plan = draining(admin.cluster)
     for broker in (2, 3, 4, 5, 6):
         admin.alter_broker_configs(broker, [ConfigChange(CORDON, ConfigOperation.SET, "/d2")])
@@ -284,8 +282,7 @@ def test_a_log_dir_that_was_cordoned_since_the_plan_is_left_to_the_broker_to_cho
     assert all(1 not in partition.replicas for _, partition in admin.cluster.partitions())
 
 
-def test_the_plan_and_the_status_tell_of_it() -> None:
-    admin = SimulatedAdmin(world())
+def test_the_plan_and_the_status_tell_of_it(admin: SimulatedAdmin) -> None:
     assert facts.throttle(draining(admin.cluster)).endswith(" per broker, broker 1 cordoned meanwhile")
     plan = draining(admin.cluster, None)
     killed(admin, plan, passing("stage.done"))

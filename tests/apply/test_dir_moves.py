@@ -8,7 +8,7 @@ import pytest
 from apply.small_world import At
 from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import parts
-from helpers.plans.deaths import Bomb, Journals, kept, killed, lost, passing
+from helpers.plans.deaths import Journals, boundaries_of, by_name, kept, killed, lost, nth, passing
 from helpers.plans.end_state import throttles
 from helpers.plans.small_runs import MB, RATE, plan_of
 from helpers.plans.small_runs import move as reassigned
@@ -16,7 +16,7 @@ from helpers.plans.small_runs import move as reassigned
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run, moves_in_flight
-from reconciler.apply.crash import CRASH_POINTS, Killed, planted
+from reconciler.apply.crash import CRASH_POINTS
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
@@ -44,6 +44,11 @@ def cluster(**options: object) -> Cluster:
     """Return brokers with two log dirs each; an operator's own rate stands on broker 2."""
     lines = [f"orders-{number}: 1,2,3 size {SIZE}" for number in range(6)]
     return small_cluster(*lines, rates={2: {KEY: OWN}}, **options)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def admin() -> SimulatedAdmin:
+    return SimulatedAdmin(cluster())
 
 
 def place(seen: Cluster, number: int, broker: int) -> str | None:
@@ -93,8 +98,7 @@ def used(seen: Cluster) -> dict[tuple[int, str], int]:
 
 
 @pytest.mark.parametrize("rate", [RATE, None])
-def test_every_replica_ends_in_the_log_dir_that_the_plan_names(rate: int | None) -> None:
-    admin = SimulatedAdmin(cluster())
+def test_every_replica_ends_in_the_log_dir_that_the_plan_names(admin: SimulatedAdmin, rate: int | None) -> None:
     result = run_plan(plan(rate), admin, MemoryJournal())
     assert result.state is RunState.DONE
     assert is_done(admin.cluster)
@@ -137,36 +141,22 @@ def test_progress_counts_what_is_copied() -> None:
     assert any(one.eta_seconds is not None and 0 < one.copied_bytes < 8 * SIZE for one in told)
 
 
-def boundaries() -> list[str]:
-    bomb = Bomb()
-    with planted(bomb):
-        run_plan(plan(), SimulatedAdmin(cluster()), MemoryJournal())
-    return bomb.passed
-
-
+PASSED = boundaries_of(lambda: run_plan(plan(), SimulatedAdmin(cluster()), MemoryJournal()))
 JOURNALS = pytest.mark.parametrize("next_journal", [kept, lost])
 EVERY = parts("every", 5, deep=1)
 
 
-def places(every: int) -> list[tuple[int, str]]:
-    """Return each boundary's number and name, or every n-th in the order of their names."""
-    return sorted(enumerate(boundaries(), start=1), key=lambda place: (place[1], place[0]))[::every]
-
-
 def test_a_run_passes_known_boundaries_only() -> None:
-    passed = set(boundaries())
-    assert passed <= set(CRASH_POINTS)
-    assert {"dirs.before", "dirs.sent", "dirs.recorded"} <= passed
+    assert {"dirs.before", "dirs.sent", "dirs.recorded"} <= set(PASSED) <= set(CRASH_POINTS)
 
 
 @pytest.mark.long
 @JOURNALS
 @EVERY
 def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal: Journals, every: int) -> None:
-    for at, name in places(every):
-        admin, journal = SimulatedAdmin(cluster()), MemoryJournal()
-        with planted(Bomb(at)), pytest.raises(Killed):
-            run_plan(plan(), admin, journal)
+    for at, name in by_name(PASSED, every):
+        admin = SimulatedAdmin(cluster())
+        journal = killed(admin, plan(), nth(at))
         run_plan(plan(), admin, next_journal(journal))
         assert is_done(admin.cluster), f"killed at {at}: {name}"
 
@@ -175,10 +165,9 @@ def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal
 @JOURNALS
 @EVERY
 def test_killed_at_each_boundary_and_cancelled_nothing_is_copied_any_more(next_journal: Journals, every: int) -> None:
-    for at, name in places(every):
-        admin, journal = SimulatedAdmin(cluster()), MemoryJournal()
-        with planted(Bomb(at)), pytest.raises(Killed):
-            run_plan(plan(), admin, journal)
+    for at, name in by_name(PASSED, every):
+        admin = SimulatedAdmin(cluster())
+        journal = killed(admin, plan(), nth(at))
         cancel_run(plan(), admin, next_journal(journal))
         assert at_rest(admin.cluster), f"killed at {at}: {name}"
         before, after = used(cluster()), used(admin.cluster)
@@ -220,8 +209,7 @@ def test_stopped_in_each_turn_it_takes_its_copies_back_and_goes_on_later(next_jo
         assert is_done(admin.cluster), turn
 
 
-def test_once_the_time_given_is_over_copies_end_and_no_more_begin() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_once_the_time_given_is_over_copies_end_and_no_more_begin(admin: SimulatedAdmin) -> None:
     with pytest.raises(StoppedEarly) as stopped:
         run_plan(plan(), admin, MemoryJournal(), deadline=admin.clock.now() + timedelta(seconds=3))
     assert stopped.value.code == "KR711"
@@ -232,8 +220,7 @@ def test_once_the_time_given_is_over_copies_end_and_no_more_begin() -> None:
     assert is_done(admin.cluster)
 
 
-def test_a_broker_that_cannot_be_reached_to_be_throttled_is_left_and_the_others_end() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_broker_that_cannot_be_reached_to_be_throttled_is_left_and_the_others_end(admin: SimulatedAdmin) -> None:
     told = admin.broker_configs
 
     def reachable(broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
@@ -250,8 +237,7 @@ def test_a_broker_that_cannot_be_reached_to_be_throttled_is_left_and_the_others_
     assert places == {(1, False), (2, True)}
 
 
-def test_a_copy_that_ends_as_it_is_taken_back_is_not_begun_the_other_way() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_copy_that_ends_as_it_is_taken_back_is_not_begun_the_other_way(admin: SimulatedAdmin) -> None:
     killed(admin, plan(), passing("dirs.sent", 2))
 
     def arrive() -> None:
@@ -268,8 +254,7 @@ def test_a_copy_that_ends_as_it_is_taken_back_is_not_begun_the_other_way() -> No
     assert result.state is RunState.CANCELLED
 
 
-def test_doctor_puts_the_rate_back_once_the_copies_have_ended() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_doctor_puts_the_rate_back_once_the_copies_have_ended(admin: SimulatedAdmin) -> None:
     journal = killed(admin, plan(), passing("dirs.sent", 2))
     assert restore_throttles(plan(), admin, journal).state is RunState.STOPPED
     assert admin.cluster.brokers[1].configs[KEY] == str(RATE)
@@ -294,8 +279,7 @@ def test_another_plan_waits_for_what_a_dead_run_copies() -> None:
     assert at_rest(admin.cluster)
 
 
-def test_another_rate_is_taken_up_by_what_is_under_way() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_another_rate_is_taken_up_by_what_is_under_way(admin: SimulatedAdmin) -> None:
     seen: list[str | None] = []
 
     def ask(name: str, moment: Moment) -> None:
@@ -310,8 +294,7 @@ def test_another_rate_is_taken_up_by_what_is_under_way() -> None:
     assert is_done(admin.cluster)
 
 
-def test_status_shows_what_is_copied_inside_brokers() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_status_shows_what_is_copied_inside_brokers(admin: SimulatedAdmin) -> None:
     killed(admin, plan(), passing("dirs.recorded", 2))
     first = Watcher(plan(), admin).look()
     admin.clock.sleep(1)
@@ -330,8 +313,7 @@ def test_status_shows_what_is_copied_inside_brokers() -> None:
     assert str(status.tally) == "8 moves: 4 in flight (orders-0, orders-1), 4 to do (orders-2, orders-3)"
 
 
-def test_a_dry_run_tells_each_move() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_dry_run_tells_each_move(admin: SimulatedAdmin) -> None:
     lines = run_plan(plan(), admin, MemoryJournal(), is_dry_run=True).messages
     assert lines[0] == "stage 1: throttle copies between log dirs of brokers 1, 2 to 19.1 MiB/s"
     assert lines[1] == "stage 1: move orders-0 on broker 1 from /d1 to /d2, copies 38.1 MiB"
@@ -363,22 +345,19 @@ def test_a_replica_that_is_elsewhere_makes_the_plan_stale() -> None:
     assert "orders-0 on broker 1: expected in /d1 or /d2, found in /d3" in refusal(admin, StalePlan, "KR502")
 
 
-def test_a_replica_that_left_the_broker_makes_the_plan_stale() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_replica_that_left_the_broker_makes_the_plan_stale(admin: SimulatedAdmin) -> None:
     admin.reassign({TopicPartition("orders", 1): (1, 3)})
     told = refusal(admin, StalePlan, "KR502")
     assert "orders-1 on broker 2: expected in /d1 or /d2, found in no replica there, but on [1, 3]" in told
 
 
 @pytest.mark.parametrize("path", ["/d1", "/d2"])
-def test_a_log_dir_that_is_offline_makes_the_plan_stale(path: str) -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_log_dir_that_is_offline_makes_the_plan_stale(admin: SimulatedAdmin, path: str) -> None:
     admin.fail_log_dir(1, path)
     assert f"log dir {path} of broker 1 is offline" in refusal(admin, StalePlan, "KR502")
 
 
-def test_a_dead_broker_is_refused() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_dead_broker_is_refused(admin: SimulatedAdmin) -> None:
     admin.kill_broker(2)
     assert "broker 2, which is not alive" in refusal(admin, Refused, "KR420")
 
@@ -390,8 +369,7 @@ def test_a_log_dir_without_room_is_refused() -> None:
     assert "copies 76.3 MiB to log dir /d1 of broker 1, which has 76.3 MiB left" in refusal(admin, Refused, "KR456")
 
 
-def test_half_done_it_is_not_stale() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_half_done_it_is_not_stale(admin: SimulatedAdmin) -> None:
     admin.choose_log_dirs(1, {TopicPartition("orders", 0): MOVES[0].to_dir})
     admin.clock.sleep(60)
     admin.choose_log_dirs(1, {TopicPartition("orders", 1): "/d1" if MOVES[2].to_dir == "/d1" else "/d2"})
@@ -409,8 +387,7 @@ def failure(admin: SimulatedAdmin) -> RunFailed:
     return failed.value
 
 
-def test_a_log_dir_that_fails_on_the_way_ends_the_run_with_what_to_do() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_log_dir_that_fails_on_the_way_ends_the_run_with_what_to_do(admin: SimulatedAdmin) -> None:
     admin.fault = At("choose_log_dirs", 2, lambda: admin.fail_log_dir(1, "/d2"))
     error = failure(admin)
     assert error.code == "KR716"
@@ -420,8 +397,7 @@ def test_a_log_dir_that_fails_on_the_way_ends_the_run_with_what_to_do() -> None:
     assert all(place(admin.cluster, one.topic_partition.partition, 2) == one.to_dir for one in done)
 
 
-def test_a_broker_that_dies_is_given_up_and_the_others_end() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_broker_that_dies_is_given_up_and_the_others_end(admin: SimulatedAdmin) -> None:
     admin.fault = At("choose_log_dirs", 3, lambda: admin.kill_broker(1))
     error = failure(admin)
     assert error.code == "KR703"
@@ -434,8 +410,7 @@ def test_a_broker_that_dies_is_given_up_and_the_others_end() -> None:
     assert is_done(admin.cluster)
 
 
-def test_a_cancel_says_of_which_brokers_it_cannot_see_whether_they_copy() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_cancel_says_of_which_brokers_it_cannot_see_whether_they_copy(admin: SimulatedAdmin) -> None:
     killed(admin, plan(), passing("dirs.sent", 2))
     admin.kill_broker(1)
     result = cancel_run(plan(), admin, MemoryJournal())
@@ -448,8 +423,7 @@ def test_a_cancel_says_of_which_brokers_it_cannot_see_whether_they_copy() -> Non
     assert at_rest(admin.cluster)
 
 
-def test_a_copy_that_somebody_takes_back_is_left_alone_and_the_rest_ends() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_copy_that_somebody_takes_back_is_left_alone_and_the_rest_ends(admin: SimulatedAdmin) -> None:
     key = TopicPartition("orders", 0)
 
     def take_back() -> None:
@@ -483,8 +457,7 @@ def test_a_source_that_kafka_cordons_takes_nothing_back_and_that_is_told() -> No
     assert admin.cluster.brokers[1].configs.get(KEY) is None
 
 
-def test_no_progress_for_the_time_out_ends_the_run() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_no_progress_for_the_time_out_ends_the_run(admin: SimulatedAdmin) -> None:
     with pytest.raises(RunFailed, match="stage 1 made no progress for 60 s: orders-0 on broker 1") as failed:
         run_plan(replace(plan(1), timeout_seconds=60), admin, MemoryJournal())
     assert failed.value.code == "KR702"
@@ -493,8 +466,7 @@ def test_no_progress_for_the_time_out_ends_the_run() -> None:
 
 
 @pytest.mark.long
-def test_a_throttle_below_what_is_written_is_told_of() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_throttle_below_what_is_written_is_told_of(admin: SimulatedAdmin) -> None:
     told: list[str] = []
     last = [admin.clock.now()]
 
@@ -521,8 +493,7 @@ def test_a_new_replica_goes_where_its_move_asks_for() -> None:
         assert place(admin.cluster, 0, 4) == path
 
 
-def test_a_new_replica_that_lands_elsewhere_is_told_and_no_error() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_new_replica_that_lands_elsewhere_is_told_and_no_error(admin: SimulatedAdmin) -> None:
     move = replace(reassigned("orders-0", "1,2,3", "1,2,4"), log_dirs={4: "/d2"})
 
     def forget() -> None:
@@ -537,8 +508,7 @@ def test_a_new_replica_that_lands_elsewhere_is_told_and_no_error() -> None:
     assert told.startswith("orders-0 was to go to log dir /d2 of broker 4, and is in /d1")
 
 
-def test_a_log_dir_that_is_gone_stops_a_move_before_it_begins() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_log_dir_that_is_gone_stops_a_move_before_it_begins(admin: SimulatedAdmin) -> None:
     move = replace(reassigned("orders-0", "1,2,3", "1,2,4"), log_dirs={4: "/nowhere"})
     with pytest.raises(RunFailed, match="LOG_DIR_NOT_FOUND"):
         run_plan(plan_of([ReassignStage(1, (move,), RATE)], cluster()), admin, MemoryJournal())
@@ -552,8 +522,7 @@ def way_back(undone: Plan, admin: SimulatedAdmin) -> GoingBack:
     return rollback_of(undone, admin.observe(), policy_of(undone))
 
 
-def test_a_rollback_takes_every_replica_back_and_then_there_is_nothing_to_undo() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_rollback_takes_every_replica_back_and_then_there_is_nothing_to_undo(admin: SimulatedAdmin) -> None:
     run_plan(plan(), admin, MemoryJournal())
     back = way_back(plan(), admin)
     assert back.left == ()
@@ -590,8 +559,7 @@ def test_a_rollback_undoes_the_stages_in_turn() -> None:
         assert found.replicas == (1, 2, 3)
 
 
-def test_a_rollback_leaves_alone_what_somebody_else_moved_and_says_what_cannot_go_back() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_rollback_leaves_alone_what_somebody_else_moved_and_says_what_cannot_go_back(admin: SimulatedAdmin) -> None:
     run_plan(plan(), admin, MemoryJournal())
     moved = admin.cluster.brokers[1]
     dirs = (*moved.log_dirs, LogDir("/d3", 10**12, 10**12))
@@ -609,8 +577,7 @@ def test_a_rollback_leaves_alone_what_somebody_else_moved_and_says_what_cannot_g
     assert {move.broker for stage in back.plan.stages if isinstance(stage, LogDirsStage) for move in stage.moves} == {1}
 
 
-def test_throttles_of_a_rollback_that_was_lost_are_found_by_the_plan_that_it_undoes() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_throttles_of_a_rollback_that_was_lost_are_found_by_the_plan_that_it_undoes(admin: SimulatedAdmin) -> None:
     run_plan(plan(), admin, MemoryJournal())
     back = way_back(plan(), admin).plan
     killed(admin, back, passing("throttle.broker"))

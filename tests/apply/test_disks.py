@@ -48,9 +48,9 @@ def own_log_dir(admin: SimulatedAdmin, broker: int) -> str:
     return path
 
 
-def test_moves_into_a_log_dir_that_goes_offline_are_taken_back_while_the_rest_ends() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_moves_into_a_log_dir_that_goes_offline_are_taken_back_while_the_rest_ends(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     admin.fault = At("disks", 3, lambda: admin.fail_log_dir(4, own_log_dir(admin, 4)))
     told: list[str] = []
     error = failed(plan_for(before), admin, notify=told.append)
@@ -65,17 +65,17 @@ def test_moves_into_a_log_dir_that_goes_offline_are_taken_back_while_the_rest_en
     assert (error.result.left, error.result.seconds < 120) == ((ORDERS_0,), True)
 
 
-def test_a_log_dir_that_was_offline_before_does_not_keep_replicas_from_the_others() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_log_dir_that_was_offline_before_does_not_keep_replicas_from_the_others(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     admin.fail_log_dir(4, "/d1")
     assert run_plan(plan_for(before), admin, MemoryJournal()).state is RunState.DONE
     assert own_log_dir(admin, 4) == "/d2"
 
 
-def test_a_destination_that_has_no_room_left_for_what_arrives_has_its_moves_taken_back_before_its_disk_fails() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_destination_that_has_no_room_left_for_what_arrives_has_its_moves_taken_back_before_its_disk_fails(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
 
     def fill() -> None:
         full = tuple(LogDir(one.path, 10**12, 2**20) for one in admin.cluster.brokers[4].log_dirs)
@@ -90,9 +90,9 @@ def test_a_destination_that_has_no_room_left_for_what_arrives_has_its_moves_take
     assert assignments(admin.cluster)["orders-1"] == (2, 3, 5)
 
 
-def test_without_the_right_to_see_disks_the_run_goes_on_and_says_what_it_does_not_see() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_without_the_right_to_see_disks_the_run_goes_on_and_says_what_it_does_not_see(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
 
     def denied(name: str, moment: Moment) -> Answer | None:
         if name == "disks" and moment is Moment.BEFORE:
@@ -105,9 +105,7 @@ def test_without_the_right_to_see_disks_the_run_goes_on_and_says_what_it_does_no
     assert [one for one in result.messages if "disk fails, cannot be seen: Reading log dirs needs Describe" in one]
 
 
-def test_disks_are_asked_for_now_and_then_not_in_each_turn() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_disks_are_asked_for_now_and_then_not_in_each_turn(before: Cluster, admin: SimulatedAdmin) -> None:
     calls: list[str] = []
 
     def count(name: str, _moment: Moment) -> Answer | None:
@@ -148,9 +146,9 @@ def test_the_longer_a_stage_takes_the_seldomer_bytes_are_asked_for() -> None:
     assert (gaps[0], gaps[-1]) == (3, 15)
 
 
-def test_a_throttle_that_producers_use_up_is_told_and_ends_at_the_time_out() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_throttle_that_producers_use_up_is_told_and_ends_at_the_time_out(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), SLOW)], before, timeout_seconds=900)
     last = [admin.clock.now()]
 

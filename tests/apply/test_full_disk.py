@@ -19,6 +19,7 @@ from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.files.journal import RunJournal
+from reconciler.model.cluster import Cluster
 from reconciler.model.run import RunFailed
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
@@ -155,13 +156,11 @@ def test_each_write_and_fsync_may_fail(tmp_path: Path, figures: Tell, every: int
     )
 
 
-def test_a_run_without_a_journal_ends_right() -> None:
+def test_a_run_without_a_journal_ends_right(before: Cluster, admin: SimulatedAdmin) -> None:
     class NoJournal(MemoryJournal):
         def append(self, _event: object, /) -> None:
             pass
 
-    before = cluster()
-    admin = admin_of(before)
     with suppress(RunFailed):
         run_plan(whole_plan(before), admin, NoJournal())
     assert shortcomings(whole_plan(before), before, admin.cluster) == []

@@ -21,8 +21,7 @@ from reconciler.model.topic_partition import TopicPartition
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(16))
-def test_a_run_ends_the_same_whatever_moment_its_reads_are_from(seed: int) -> None:
-    before = cluster()
+def test_a_run_ends_the_same_whatever_moment_its_reads_are_from(before: Cluster, seed: int) -> None:
     admin = LaggingAdmin(before, seed, timedelta(seconds=(1, 5, 20, 60)[seed % 4]))
     run_plan(whole_plan(before), admin, MemoryJournal())
     assert shortcomings(whole_plan(before), before, admin.cluster) == []
@@ -30,8 +29,7 @@ def test_a_run_ends_the_same_whatever_moment_its_reads_are_from(seed: int) -> No
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(0, 20, 2))
-def test_a_stopped_run_goes_on_whatever_moment_its_reads_are_from(seed: int) -> None:
-    before = cluster()
+def test_a_stopped_run_goes_on_whatever_moment_its_reads_are_from(before: Cluster, seed: int) -> None:
     admin = LaggingAdmin(before, seed, timedelta(seconds=(1, 5, 20, 60)[seed % 4]))
     turns = iter(range(1000))
     with pytest.raises(StoppedEarly):

@@ -27,9 +27,9 @@ def two_stages(before: Cluster) -> Plan:
 
 
 @pytest.mark.parametrize("point", ["throttle.broker", "moves.done"])
-def test_a_refused_run_puts_the_throttles_of_a_killed_one_back(point: str) -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_refused_run_puts_the_throttles_of_a_killed_one_back(
+    before: Cluster, admin: SimulatedAdmin, point: str
+) -> None:
     journal = killed(admin, two_stages(before), passing(point))
     assert throttles(admin.cluster) != throttles(before)
     admin.reassign({TopicPartition("payments", 0): (4, 2)})
@@ -48,9 +48,9 @@ def test_outside_its_windows_too() -> None:
     assert throttles(admin.cluster) == throttles(before)
 
 
-def test_a_refused_run_leaves_the_throttles_of_moves_in_flight_and_says_so() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_refused_run_leaves_the_throttles_of_moves_in_flight_and_says_so(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     journal = killed(admin, two_stages(before), passing("reassign.recorded"))
     on = throttles(admin.cluster)
     admin.reassign({TopicPartition("payments", 0): (4, 2)})
@@ -80,9 +80,9 @@ class Signals:
 
 
 @pytest.mark.parametrize("call", ["reassign", "topics", "reassignments", "alter_topic_configs", "broker_configs"])
-def test_a_second_signal_ends_the_way_back_at_once_and_names_what_is_left(call: str) -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_second_signal_ends_the_way_back_at_once_and_names_what_is_left(
+    before: Cluster, admin: SimulatedAdmin, call: str
+) -> None:
     signals = Signals(admin, is_due=lambda: bool(in_flight(admin.cluster)))
     interrupted = At(call, 1, signals.second)
 
@@ -106,9 +106,7 @@ def test_a_second_signal_ends_the_way_back_at_once_and_names_what_is_left(call: 
     assert throttles(admin.cluster) == throttles(before)
 
 
-def test_a_second_signal_ends_a_call_that_the_first_one_left_to_finish() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_second_signal_ends_a_call_that_the_first_one_left_to_finish(before: Cluster, admin: SimulatedAdmin) -> None:
     signals = Signals(admin, is_due=lambda: False)
 
     asked: list[int] = []
@@ -126,8 +124,7 @@ def test_a_second_signal_ends_a_call_that_the_first_one_left_to_finish() -> None
     assert in_flight(admin.cluster) == ["orders-0"]
 
 
-def test_a_signal_before_the_first_stage_names_what_is_left() -> None:
-    before = cluster()
+def test_a_signal_before_the_first_stage_names_what_is_left(before: Cluster) -> None:
     with pytest.raises(StoppedEarly) as error:
         run_plan(two_stages(before), admin_of(before), MemoryJournal(), should_stop=lambda: "SIGTERM came")
     assert str(error.value).startswith("stopped before it began: SIGTERM came")
@@ -135,11 +132,11 @@ def test_a_signal_before_the_first_stage_names_what_is_left() -> None:
     assert error.value.result.left == (TopicPartition("orders", 0), TopicPartition("payments", 0))
 
 
-def test_a_resumed_run_that_fails_in_an_earlier_stage_takes_the_later_ones_moves_back_too() -> None:
-    before = cluster()
+def test_a_resumed_run_that_fails_in_an_earlier_stage_takes_the_later_ones_moves_back_too(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     first = ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)
     plan = plan_of([first, ReassignStage(2, (move("payments-0", "2,4", "2,6"),), RATE)], before, timeout_seconds=60)
-    admin = admin_of(before)
     journal = killed(admin, plan, lambda name: name == "poll" and in_flight(admin.cluster) == ["payments-0"])
     partition = admin.cluster.topics["orders"].partitions[0]
     path = partition.log_dirs[partition.replicas.index(4)]

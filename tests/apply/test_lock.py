@@ -10,7 +10,7 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import parts
 from helpers.figures import Tell
-from helpers.plans.deaths import killed, passing
+from helpers.plans.deaths import boundaries_of, boundaries_of_whole_run, killed, passing
 from helpers.plans.end_state import shortcomings, throttles
 from helpers.plans.small_runs import cluster, move, plan_of, whole_plan
 from helpers.waiting import HANG
@@ -27,23 +27,14 @@ from reconciler.apply.throttles import Entry, ThrottleRecord
 from reconciler.files.lock_file import LockFile
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.change import ConfigChange, ConfigOperation
-from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
+from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS
 from reconciler.model.lock import LockHeld, LockLost
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError, StalePlan
 from reconciler.model.run import RunState, StoppedEarly
 from reconciler.model.stage import ReassignStage
 
-
-def boundaries_of(plan: Plan, before: Cluster) -> int:
-    """Return how many boundaries a run of that plan passes."""
-    passed: list[str] = []
-    with planted(passed.append):
-        run_plan(plan, SimulatedAdmin(before), MemoryJournal())
-    return len(passed)
-
-
-PASSED = boundaries_of(whole_plan(cluster()), cluster())
+PASSED = len(boundaries_of_whole_run())
 
 
 def test_whoever_comes_second_is_told_who_runs_and_changes_nothing() -> None:
@@ -157,10 +148,7 @@ def boundaries_of_a_cancel() -> int:
     before = cluster()
     admin = SimulatedAdmin(before)
     journal = killed(admin, whole_plan(before), passing("reassign.recorded"))
-    passed: list[str] = []
-    with planted(passed.append):
-        cancel_run(whole_plan(before), admin, journal)
-    return len(passed)
+    return len(boundaries_of(lambda: cancel_run(whole_plan(before), admin, journal)))
 
 
 CANCEL_PASSED = boundaries_of_a_cancel()

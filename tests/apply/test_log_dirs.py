@@ -28,8 +28,7 @@ def log_dirs(admin: SimulatedAdmin) -> tuple[str | None, ...]:
 
 
 @pytest.mark.parametrize("path", ["/d1", "/d2"])
-def test_a_new_replica_goes_where_the_plan_predicts_it(path: str) -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_new_replica_goes_where_the_plan_predicts_it(admin: SimulatedAdmin, path: str) -> None:
     kept = log_dirs(admin)[:2]
     run_plan(plan(path), admin, MemoryJournal(), has_log_dirs=True)
     assert log_dirs(admin) == (*kept, path)
@@ -42,8 +41,7 @@ def test_unasked_no_log_dir_is_named() -> None:
     assert "choose_log_dirs" not in asked
 
 
-def test_a_log_dir_that_is_gone_stops_the_run_before_anything_moves() -> None:
-    admin = SimulatedAdmin(cluster())
+def test_a_log_dir_that_is_gone_stops_the_run_before_anything_moves(admin: SimulatedAdmin) -> None:
     with pytest.raises(RunFailed, match="LOG_DIR_NOT_FOUND") as failed:
         run_plan(plan("/nowhere"), admin, MemoryJournal(), has_log_dirs=True)
     assert "broker 4" in str(failed.value)

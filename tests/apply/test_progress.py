@@ -24,9 +24,9 @@ def plan_for(before: Cluster, rate: int) -> Plan:
     return plan_of([stage], before)
 
 
-def test_while_a_partition_grows_the_total_and_the_time_left_grow_with_it() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_while_a_partition_grows_the_total_and_the_time_left_grow_with_it(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     rate, written = RATE // 10, RATE // 40
     last = [admin.clock.now()]
 
@@ -74,9 +74,7 @@ class Ticking:
         self.clock.sleep(seconds)
 
 
-def test_a_rate_is_told_although_time_passes_between_looks() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_rate_is_told_although_time_passes_between_looks(before: Cluster, admin: SimulatedAdmin) -> None:
     admin.clock = Ticking(admin)
     seen: list[RunProgress] = []
     run_plan(plan_for(before, RATE // 10), admin, MemoryJournal(), progress=seen.append)

@@ -55,9 +55,8 @@ class ServiceAdmin(SimulatedAdmin):
 
 @pytest.mark.parametrize("is_dry_run", [False, True])
 def test_what_brokers_do_not_take_is_named_before_the_first_change_and_only_what_the_plan_needs(
-    *, is_dry_run: bool
+    before: Cluster, *, is_dry_run: bool
 ) -> None:
-    before = cluster()
     plan, admin = whole_plan(before), ServiceAdmin(before)
     admin.left_out = ("AlterPartitionReassignments", "ElectLeaders", "AlterReplicaLogDirs", "DescribeLogDirs")
     with pytest.raises(NotOffered) as refused:
@@ -99,14 +98,12 @@ def test_every_missing_right_is_named_with_its_resource_before_the_first_change(
     assert "kafka-acls --add --allow-principal User:NAME --operation Alter --cluster`" in text
 
 
-def test_a_topic_that_may_not_be_described_is_no_topic_that_is_not_there() -> None:
-    before = cluster()
+def test_a_topic_that_may_not_be_described_is_no_topic_that_is_not_there(before: Cluster) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
     assert "AlterConfigs on topic orders, for" in told(plan, LimitedAdmin(before, hidden=["orders"]))
 
 
-def test_only_what_the_plan_does_needs_a_right() -> None:
-    before = cluster()
+def test_only_what_the_plan_does_needs_a_right(before: Cluster) -> None:
     unthrottled = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),))], before)
     run_plan(unthrottled, LimitedAdmin(before, lacking=["AlterConfigs"]), MemoryJournal())
     elections = plan_of([ElectStage(1, (election("orders-2", 3),))], before)
@@ -114,10 +111,8 @@ def test_only_what_the_plan_does_needs_a_right() -> None:
     assert "Alter on the cluster" in told(elections, LimitedAdmin(before, lacking=["Alter"]))
 
 
-def test_a_plan_that_is_done_needs_no_right_to_find_that_out() -> None:
-    before = cluster()
+def test_a_plan_that_is_done_needs_no_right_to_find_that_out(before: Cluster, admin: SimulatedAdmin) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
-    admin = SimulatedAdmin(before)
     run_plan(plan, admin, MemoryJournal())
     limited = LimitedAdmin(admin.cluster, lacking=["Alter"])
     assert run_plan(plan, limited, MemoryJournal()).stages_done == 1

@@ -59,18 +59,16 @@ def refused(plan: Plan, admin: SimulatedAdmin, kind: type[ReconcilerError], **op
     return error.value
 
 
-def test_a_whole_plan_ends_as_planned_with_the_throttles_of_before() -> None:
-    before = cluster()
-    plan, admin = whole_plan(before), admin_of(before)
+def test_a_whole_plan_ends_as_planned_with_the_throttles_of_before(before: Cluster, admin: SimulatedAdmin) -> None:
+    plan = whole_plan(before)
     result = run_plan(plan, admin, MemoryJournal())
     assert shortcomings(plan, before, admin.cluster) == []
     assert (result.state, result.stages_done, result.stages, result.leftover_throttles) == (RunState.DONE, 6, 6, ())
     assert result.writes == admin.writes
 
 
-def test_a_second_apply_writes_nothing() -> None:
-    before = cluster()
-    plan, admin = whole_plan(before), admin_of(before)
+def test_a_second_apply_writes_nothing(before: Cluster, admin: SimulatedAdmin) -> None:
+    plan = whole_plan(before)
     run_plan(plan, admin, MemoryJournal())
     writes = admin.writes
     result = run_plan(plan, admin, MemoryJournal())
@@ -78,16 +76,13 @@ def test_a_second_apply_writes_nothing() -> None:
     assert (result.state, result.writes) == (RunState.DONE, 0)
 
 
-def test_a_throttled_stage_takes_as_long_as_its_throttle_says() -> None:
-    before = cluster()
+def test_a_throttled_stage_takes_as_long_as_its_throttle_says(before: Cluster) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
     result = run_plan(plan, admin_of(before), MemoryJournal())
     assert SIZE / RATE <= result.seconds <= SIZE / RATE + 5
 
 
-def test_throttles_are_on_before_the_first_byte_moves() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_throttles_are_on_before_the_first_byte_moves(before: Cluster, admin: SimulatedAdmin) -> None:
     seen: list[dict[str, str]] = []
     admin.fault = At("reassign", 1, lambda: seen.append(throttles(admin.cluster)))
     run_plan(two_moves(before), admin, MemoryJournal())
@@ -98,9 +93,7 @@ def test_throttles_are_on_before_the_first_byte_moves() -> None:
     assert "broker 6 follower.replication.throttled.rate" not in on
 
 
-def test_a_list_that_covers_everything_is_left_as_it_is() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_list_that_covers_everything_is_left_as_it_is(before: Cluster, admin: SimulatedAdmin) -> None:
     plan = plan_of([ReassignStage(1, (move("clicks-0", "1,2,3", "1,2,4"),), RATE)], before)
     seen: list[str] = []
     admin.fault = At(
@@ -111,9 +104,9 @@ def test_a_list_that_covers_everything_is_left_as_it_is() -> None:
     assert throttles(admin.cluster) == throttles(before)
 
 
-def test_a_throttle_that_an_operator_changes_meanwhile_stays_as_they_set_it() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_throttle_that_an_operator_changes_meanwhile_stays_as_they_set_it(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
 
     def operator() -> None:
         admin.alter_broker_configs(2, [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, "77000000")])
@@ -132,8 +125,7 @@ def test_a_throttle_that_an_operator_changes_meanwhile_stays_as_they_set_it() ->
     }
 
 
-def test_progress_tells_bytes_rate_and_time_to_go() -> None:
-    before = cluster()
+def test_progress_tells_bytes_rate_and_time_to_go(before: Cluster) -> None:
     seen: list[RunProgress] = []
     plan = plan_of([ReassignStage(1, (replace(move("orders-0", "1,2,3", "1,2,4"), bytes=SIZE),), RATE // 10)], before)
     run_plan(plan, admin_of(before), MemoryJournal(), progress=seen.append)
@@ -145,15 +137,13 @@ def test_progress_tells_bytes_rate_and_time_to_go() -> None:
     assert (seen[-1].copied_bytes, seen[-1].done_moves) == (SIZE, 1)
 
 
-def test_a_plan_for_another_cluster_is_stale() -> None:
-    before = cluster()
+def test_a_plan_for_another_cluster_is_stale(before: Cluster) -> None:
     error = refused(two_moves(before, cluster_id="another"), admin_of(before), StalePlan)
     assert error.code == "KR501"
     assert "another" in str(error)
 
 
-def test_a_plan_with_violations_is_refused_with_the_code_of_the_first() -> None:
-    before = cluster()
+def test_a_plan_with_violations_is_refused_with_the_code_of_the_first(before: Cluster) -> None:
     plan = two_moves(before, violations=(Problem("KR402", "too many bytes", severity=Severity.VIOLATION),))
     assert refused(plan, admin_of(before), Refused).code == "KR402"
 
@@ -167,9 +157,8 @@ def test_a_plan_is_stale_when_a_partition_it_touches_has_moved_elsewhere() -> No
     assert "orders-0: expected [1, 2, 3] or [1, 2, 4], found [3, 2, 1]" in str(error)
 
 
-def test_an_unrelated_change_does_not_spoil_a_plan() -> None:
-    before = cluster()
-    plan, admin = two_moves(before), admin_of(before)
+def test_an_unrelated_change_does_not_spoil_a_plan(before: Cluster, admin: SimulatedAdmin) -> None:
+    plan = two_moves(before)
     admin.reassign({TopicPartition("quiet", 0): (2, 3)})
     assert run_plan(plan, admin, MemoryJournal()).state is RunState.DONE
 
@@ -196,24 +185,19 @@ def test_a_config_changed_by_somebody_else_makes_a_plan_stale(configs: dict[str,
     assert expected in str(refused(plan, admin, StalePlan))
 
 
-def test_a_topic_made_again_under_the_same_name_is_not_deleted() -> None:
-    before = cluster()
+def test_a_topic_made_again_under_the_same_name_is_not_deleted(before: Cluster) -> None:
     again = replace(before, topics={**before.topics, "old": replace(before.topics["old"], topic_id="another")})
     error = refused(whole_plan(before), admin_of(again), StalePlan)
     assert "another topic was made under the same name" in str(error)
 
 
-def test_a_dead_broker_that_the_plan_requires_refuses_it() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_dead_broker_that_the_plan_requires_refuses_it(before: Cluster, admin: SimulatedAdmin) -> None:
     admin.kill_broker(6)
     error = refused(two_moves(before), admin, Refused)
     assert (error.code, "6" in str(error)) == ("KR420", True)
 
 
-def test_a_foreign_reassignment_of_a_touched_partition_refuses_it() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_foreign_reassignment_of_a_touched_partition_refuses_it(before: Cluster, admin: SimulatedAdmin) -> None:
     admin.reassign({ORDERS_0: (1, 2, 6)})
     admin.writes = 0
     error = refused(two_moves(before), admin, Refused)
@@ -248,9 +232,7 @@ def test_the_brokers_own_min_isr_counts_where_a_topic_sets_none() -> None:
     assert "a-1 has 1 replicas in sync, min.insync.replicas is 2" in str(error)
 
 
-def test_leaders_that_the_brokers_elect_by_themselves_are_no_trouble() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_leaders_that_the_brokers_elect_by_themselves_are_no_trouble(before: Cluster, admin: SimulatedAdmin) -> None:
     stages = (
         ReassignStage(1, (move("payments-1", "2,4", "4,2"),)),
         ElectStage(2, (election("payments-1", 4), election("quiet-0", 3))),
@@ -261,9 +243,7 @@ def test_leaders_that_the_brokers_elect_by_themselves_are_no_trouble() -> None:
     assert (result.state, admin.cluster.topics["payments"].partitions[1].leader) == (RunState.DONE, 4)
 
 
-def test_only_moves_that_change_the_replication_factor_may_change_it() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_only_moves_that_change_the_replication_factor_may_change_it(before: Cluster, admin: SimulatedAdmin) -> None:
     asked: list[tuple[set[str], bool]] = []
     reassign = admin.reassign
 
@@ -310,9 +290,8 @@ def test_outside_its_windows_a_plan_is_refused_and_inside_it_runs() -> None:
     assert run_plan(two_moves(before), admin_of(before), MemoryJournal(), windows=day).state is RunState.DONE
 
 
-def test_after_the_deadline_no_stage_begins_and_the_next_run_goes_on() -> None:
-    before = cluster()
-    plan, admin = two_moves(before), admin_of(before)
+def test_after_the_deadline_no_stage_begins_and_the_next_run_goes_on(before: Cluster, admin: SimulatedAdmin) -> None:
+    plan = two_moves(before)
     with pytest.raises(StoppedEarly) as stopped:
         run_plan(plan, admin, MemoryJournal(), deadline=admin.clock.now() + timedelta(seconds=1))
     result = stopped.value.result
@@ -348,9 +327,8 @@ def test_when_the_time_is_over_inside_a_stage_what_is_in_flight_ends_and_nothing
     assert shortcomings(plan, before, admin.cluster) == []
 
 
-def test_a_run_that_goes_on_counts_the_stages_done_before_it() -> None:
-    before = cluster()
-    plan, admin = two_moves(before), admin_of(before)
+def test_a_run_that_goes_on_counts_the_stages_done_before_it(before: Cluster, admin: SimulatedAdmin) -> None:
+    plan = two_moves(before)
     with pytest.raises(StoppedEarly):
         run_plan(plan, admin, MemoryJournal(), deadline=admin.clock.now() + timedelta(seconds=1))
     admin.writes = 0
@@ -370,10 +348,8 @@ def test_when_its_window_ends_no_further_stage_begins() -> None:
     assert assignments(admin.cluster)["orders-0"] == (1, 2, 4)
 
 
-def test_a_signal_takes_the_moves_in_flight_back_in_their_order() -> None:
-    before = cluster()
+def test_a_signal_takes_the_moves_in_flight_back_in_their_order(before: Cluster, admin: SimulatedAdmin) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-2", "3,1,2", "1,4,5"),), RATE)], before)
-    admin = admin_of(before)
     with pytest.raises(StoppedEarly) as stopped:
         run_plan(plan, admin, MemoryJournal(), should_stop=lambda: "SIGINT" if in_flight(admin.cluster) else None)
     assert "SIGINT" in str(stopped.value)
@@ -381,9 +357,7 @@ def test_a_signal_takes_the_moves_in_flight_back_in_their_order() -> None:
     assert in_flight(admin.cluster) == []
 
 
-def test_an_unexpected_error_leaves_nothing_behind_either() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_an_unexpected_error_leaves_nothing_behind_either(before: Cluster, admin: SimulatedAdmin) -> None:
 
     def broken() -> None:
         raise KeyboardInterrupt
@@ -394,9 +368,9 @@ def test_an_unexpected_error_leaves_nothing_behind_either() -> None:
     assert (assignments(admin.cluster), throttles(admin.cluster)) == (assignments(before), throttles(before))
 
 
-def test_a_partition_that_somebody_else_moves_meanwhile_is_left_alone_and_named() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_partition_that_somebody_else_moves_meanwhile_is_left_alone_and_named(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     admin.fault = At("disks", 1, lambda: admin.reassign({ORDERS_0: (1, 2, 6)}))
     error = failed(two_moves(before), admin)
     assert error.code == "KR701"
@@ -407,18 +381,14 @@ def test_a_partition_that_somebody_else_moves_meanwhile_is_left_alone_and_named(
     assert set(assignments(admin.cluster)["orders-0"]) >= {1, 2, 6}
 
 
-def test_a_move_that_somebody_else_cancels_is_not_fought_over() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_move_that_somebody_else_cancels_is_not_fought_over(before: Cluster, admin: SimulatedAdmin) -> None:
     admin.fault = At("disks", 1, lambda: admin.reassign({ORDERS_0: None}))
     error = failed(two_moves(before), admin)
     assert "somebody else cancelled its move" in str(error)
     assert assignments(admin.cluster)["orders-0"] == (1, 2, 3)
 
 
-def test_a_topic_deleted_meanwhile_is_named() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_topic_deleted_meanwhile_is_named(before: Cluster, admin: SimulatedAdmin) -> None:
     admin.fault = At("disks", 1, lambda: admin.delete_topics(["orders"]))
     error = failed(two_moves(before), admin)
     assert "orders-0 is gone" in str(error)
@@ -426,9 +396,9 @@ def test_a_topic_deleted_meanwhile_is_named() -> None:
     assert set(throttles(admin.cluster)) == left
 
 
-def test_a_destination_that_dies_has_its_moves_taken_back_while_the_rest_ends() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_destination_that_dies_has_its_moves_taken_back_while_the_rest_ends(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     admin.fault = At("disks", 1, lambda: admin.kill_broker(4))
     error = failed(two_moves(before), admin)
     assert error.code == "KR703"
@@ -447,9 +417,7 @@ def test_a_destination_that_dies_has_its_moves_taken_back_while_the_rest_ends() 
     assert shortcomings(two_moves(before), before, admin.cluster) == []
 
 
-def test_each_move_to_a_dead_destination_is_told_by_its_own_lists() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_each_move_to_a_dead_destination_is_told_by_its_own_lists(before: Cluster, admin: SimulatedAdmin) -> None:
     moves = (move("orders-0", "1,2,3", "1,2,4"), move("payments-0", "2,4", "2,6"), move("clicks-0", "1,2,3", "1,6,3"))
     admin.fault = At("disks", 1, lambda: admin.kill_broker(6))
     told: list[str] = []
@@ -460,9 +428,9 @@ def test_each_move_to_a_dead_destination_is_told_by_its_own_lists() -> None:
     assert len([one for one in told if "broker 6" in one and "taken back, the rest goes on" in one]) == 1
 
 
-def test_partitions_that_somebody_adds_meanwhile_are_told_and_not_touched() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_partitions_that_somebody_adds_meanwhile_are_told_and_not_touched(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     added = CreatePartitions("payments", 2, 4, {2: (1, 2), 3: (4, 5)})
     admin.fault = At("disks", 1, lambda: admin.create_partitions([added]))
     told: list[str] = []
@@ -474,14 +442,11 @@ def test_partitions_that_somebody_adds_meanwhile_are_told_and_not_touched() -> N
     assert (found["payments-2"], found["payments-3"]) == ((1, 2), (4, 5))
 
 
-def test_partitions_that_the_plan_adds_are_not_told_as_somebody_elses() -> None:
-    before = cluster()
+def test_partitions_that_the_plan_adds_are_not_told_as_somebody_elses(before: Cluster) -> None:
     assert run_plan(whole_plan(before), admin_of(before), MemoryJournal()).messages == ()
 
 
-def test_a_destination_that_restarts_is_waited_for() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_destination_that_restarts_is_waited_for(before: Cluster, admin: SimulatedAdmin) -> None:
 
     def restart() -> None:
         admin.kill_broker(4)
@@ -492,9 +457,7 @@ def test_a_destination_that_restarts_is_waited_for() -> None:
     assert shortcomings(two_moves(before), before, admin.cluster) == []
 
 
-def test_a_stage_without_progress_is_taken_back() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_stage_without_progress_is_taken_back(before: Cluster, admin: SimulatedAdmin) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), 0)], before, timeout_seconds=600)
     error = failed(plan, admin)
     assert error.code == "KR702"
@@ -503,15 +466,12 @@ def test_a_stage_without_progress_is_taken_back() -> None:
     assert in_flight(admin.cluster) == []
 
 
-def test_a_slow_stage_is_not_taken_for_a_stuck_one() -> None:
-    before = cluster()
+def test_a_slow_stage_is_not_taken_for_a_stuck_one(before: Cluster) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE // 100)], before, timeout_seconds=60)
     assert run_plan(plan, admin_of(before), MemoryJournal()).state is RunState.DONE
 
 
-def test_a_cluster_that_stays_away_fails_the_run_and_names_what_is_left() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_cluster_that_stays_away_fails_the_run_and_names_what_is_left(before: Cluster, admin: SimulatedAdmin) -> None:
 
     def gone() -> None:
         def unavailable(_name: str, _moment: Moment) -> Answer | None:
@@ -529,9 +489,7 @@ def test_a_cluster_that_stays_away_fails_the_run_and_names_what_is_left() -> Non
     assert shortcomings(two_moves(before), before, admin.cluster) == []
 
 
-def test_a_right_that_is_missing_ends_the_run_in_order() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_right_that_is_missing_ends_the_run_in_order(before: Cluster, admin: SimulatedAdmin) -> None:
 
     def denied() -> None:
         raise MissingRight("Alter on the cluster is missing")
@@ -542,9 +500,7 @@ def test_a_right_that_is_missing_ends_the_run_in_order() -> None:
     assert throttles(admin.cluster) == throttles(before)
 
 
-def test_what_kafka_refuses_for_good_is_told_and_not_repeated() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_what_kafka_refuses_for_good_is_told_and_not_repeated(before: Cluster, admin: SimulatedAdmin) -> None:
     asked: list[str] = []
 
     def policy(name: str, moment: Moment) -> Answer | None:
@@ -578,9 +534,7 @@ def test_a_stage_of_more_moves_than_a_request_takes_goes_in_parts() -> None:
     assert shortcomings(plan, before, admin.cluster) == []
 
 
-def test_a_dry_run_says_each_step_and_does_none() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_a_dry_run_says_each_step_and_does_none(before: Cluster, admin: SimulatedAdmin) -> None:
     result = run_plan(whole_plan(before), admin, MemoryJournal(), is_dry_run=True)
     assert admin.writes == 0
     assert (result.state, result.stages_done, result.stages) == (RunState.CHECKED, 0, 6)
@@ -600,8 +554,7 @@ def test_a_dry_run_waits_for_what_is_under_way() -> None:
     assert "stage 1: move orders-1 [1, 2, 3] -> [1, 2, 5], copies 95.4 MiB" in told
 
 
-def test_the_journal_tells_each_step_of_each_stage() -> None:
-    before = cluster()
+def test_the_journal_tells_each_step_of_each_stage(before: Cluster) -> None:
     journal = MemoryJournal()
     run_plan(two_moves(before), admin_of(before), journal)
     told = [(event.stage, event.step, event.outcome) for event in journal.appended]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from helpers.depth import drawn
+from helpers.plans.deaths import killed, passing
 from helpers.plans.end_state import throttles
 from helpers.plans.small_runs import cluster, whole_plan
 from hypothesis import strategies as st
@@ -14,7 +15,6 @@ from reconciler.admin.port import Answer
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run
-from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.apply.run_record import RunRecord, UnknownRecord, read_record
@@ -127,17 +127,11 @@ class Narrow(SimulatedAdmin):
         return super()._keep(text) if is_short else Answer("OFFSET_METADATA_TOO_LARGE")
 
 
-def die_in_flight(point: str) -> None:
-    if point == "reassign.sent":
-        raise Killed
-
-
 @pytest.mark.parametrize("form", [SimulatedAdmin, Narrow])
 def test_a_run_whose_moves_did_not_fit_goes_back_as_far_as_the_cluster_tells(form: type[SimulatedAdmin]) -> None:
     before, locks = cluster(), MemoryLocks()
     admin = form(before, locks=locks)
-    with planted(die_in_flight), pytest.raises(Killed):
-        run_plan(whole_plan(before), admin, MemoryJournal())
+    killed(admin, whole_plan(before), passing("reassign.sent"))
     locks.expire()
     in_flight = set(admin.reassignments())
     assert in_flight

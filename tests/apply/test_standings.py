@@ -1,7 +1,7 @@
 """Where each move stands, compared with what a plain look at the simulated cluster shows, at every point of a run."""
 
 import pytest
-from helpers.plans.deaths import killed
+from helpers.plans.deaths import boundaries_of_whole_run, killed, nth
 from helpers.plans.end_state import assignments, in_flight
 from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of, whole_plan
 
@@ -51,29 +51,15 @@ def told(known: Tally | None) -> dict[tuple[int, str], str]:
     return {(stage, str(key)): one.value for stage, moves in known.stages.items() for key, one in moves.items()}
 
 
-def killed_at(at: int, plan: Plan) -> tuple[SimulatedAdmin, MemoryJournal, str]:
-    """Return the cluster, the journal and the place where a run was killed at its boundary of that number."""
-    admin, passed = admin_of(cluster()), list[str]()
-    journal = killed(admin, plan, lambda name: passed.append(name) or len(passed) == at)  # type: ignore[func-returns-value]
-    return admin, journal, passed[-1]
-
-
-def boundaries() -> int:
-    passed: list[str] = []
-    with planted(passed.append):
-        run_plan(whole_plan(cluster()), admin_of(cluster()), MemoryJournal())
-    return len(passed)
-
-
-COUNT = boundaries()
+PASSED = boundaries_of_whole_run()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("at", range(1, COUNT + 1, 3))
+@pytest.mark.parametrize("at", range(1, len(PASSED) + 1, 3))
 def test_a_tally_and_a_cancel_say_what_the_cluster_shows_wherever_a_run_died(at: int) -> None:
     before, plan = cluster(), whole_plan(cluster())
-    admin, journal, where = killed_at(at, plan)
-    paths = paths_of(plan)
+    admin, where, paths = admin_of(before), PASSED[at - 1], paths_of(plan)
+    journal = killed(admin, plan, nth(at))
     seen = standings(plan, before, admin.cluster)
     assert told(tally(paths, look(admin, paths.topics))) == seen, where
     flying = {key for key, one in seen.items() if one == "inFlight"}
@@ -87,7 +73,7 @@ def test_a_tally_and_a_cancel_say_what_the_cluster_shows_wherever_a_run_died(at:
     assert result.is_idle is (result.writes == 0 and not flying), where
 
 
-@pytest.mark.parametrize("at", range(1, COUNT + 1, 3))
+@pytest.mark.parametrize("at", range(1, len(PASSED) + 1, 3))
 def test_a_run_that_is_stopped_tells_what_the_cluster_shows(at: int) -> None:
     before, plan, admin, passed = cluster(), whole_plan(cluster()), admin_of(cluster()), list[str]()
     journal, flying = MemoryJournal(), set[tuple[int, str]]()

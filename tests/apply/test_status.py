@@ -11,7 +11,7 @@ from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.apply.status import Watcher
 from reconciler.model.change import ConfigChange, ConfigOperation
-from reconciler.model.cluster import FOLLOWER_THROTTLED_REPLICAS
+from reconciler.model.cluster import FOLLOWER_THROTTLED_REPLICAS, Cluster
 from reconciler.model.in_sync import blocking_partitions
 from reconciler.model.problem import MissingRight
 from reconciler.model.run import Outcome, RunEvent
@@ -20,13 +20,12 @@ from reconciler.model.starting import Start
 from reconciler.model.topic_partition import TopicPartition
 
 
-def test_a_run_under_way_tells_its_moves_bytes_rate_and_throttles() -> None:
-    before = cluster()
+def test_a_run_under_way_tells_its_moves_bytes_rate_and_throttles(before: Cluster, admin: SimulatedAdmin) -> None:
     stages = [
         ReassignStage(1, (move("orders-1", "2,3,1", "3,2,1"),), RATE),
         ReassignStage(2, (move("orders-0", "1,2,3", "1,2,4"),), RATE),
     ]
-    plan, admin = plan_of(stages, before), admin_of(before)
+    plan = plan_of(stages, before)
 
     def kill(name: str) -> None:
         if name == "reassign.recorded" and admin.reassignments():
@@ -49,9 +48,7 @@ def test_a_run_under_way_tells_its_moves_bytes_rate_and_throttles() -> None:
     assert status.topic_throttles["orders"]["follower.replication.throttled.replicas"] == "0:4"
 
 
-def test_what_others_reassign_is_told_apart() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_what_others_reassign_is_told_apart(before: Cluster, admin: SimulatedAdmin) -> None:
     admin.reassign({TopicPartition("quiet", 0): (3, 5)})
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
     status = Watcher(plan, admin).look()
@@ -79,10 +76,10 @@ def test_a_broker_is_safe_to_stop_while_no_partition_would_go_under_min_isr() ->
     assert Watcher(None, admin_of(found)).look().safe_to_stop == (1, 3, 6)
 
 
-def test_a_second_look_sees_what_a_run_changes_and_does_not_read_the_whole_cluster_again() -> None:
-    before = cluster()
+def test_a_second_look_sees_what_a_run_changes_and_does_not_read_the_whole_cluster_again(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
-    admin = admin_of(before)
     watcher = Watcher(plan, admin)
     first = watcher.look()
     run_plan(plan, admin, MemoryJournal())
@@ -114,10 +111,8 @@ def test_dead_brokers_are_told_in_the_order_of_their_start_at_each_look() -> Non
     assert [watcher.look().start for _ in range(2)] == [order, order]
 
 
-def test_a_run_is_waited_for_while_it_holds_the_lock_or_something_moves() -> None:
-    before = cluster()
+def test_a_run_is_waited_for_while_it_holds_the_lock_or_something_moves(before: Cluster, admin: SimulatedAdmin) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
-    admin = admin_of(before)
     assert Watcher(plan, admin).look().has_ended
     with admin.lock("apply of plan 0badcafe"):
         assert not Watcher(plan, admin).look().has_ended
@@ -126,8 +121,7 @@ def test_a_run_is_waited_for_while_it_holds_the_lock_or_something_moves() -> Non
     assert not Watcher(plan, admin).look().has_ended
 
 
-def test_where_the_lock_may_not_be_seen_the_journal_tells_whether_a_run_has_ended() -> None:
-    before = cluster()
+def test_where_the_lock_may_not_be_seen_the_journal_tells_whether_a_run_has_ended(before: Cluster) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
 
     def hide(name: str, _moment: Moment) -> None:

@@ -7,6 +7,7 @@ from threading import Event, Thread, current_thread
 
 import pytest
 from helpers.depth import parts
+from helpers.plans.deaths import boundaries_of_whole_run
 from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
 from helpers.plans.small_runs import cluster, plan_of, whole_plan
 from helpers.waiting import HANG, wait_for
@@ -24,16 +25,9 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.run import RunResult, RunState, StoppedEarly
 
-
-def boundaries_of_a_run() -> list[str]:
-    """Return the boundaries that a run passes once it holds the lock."""
-    passed: list[str] = []
-    with planted(passed.append):
-        run_plan(whole_plan(cluster()), SimulatedAdmin(cluster()), MemoryJournal())
-    return passed[passed.index("lock.taken") :]
-
-
-PASSED = boundaries_of_a_run()
+EVERY = boundaries_of_whole_run()
+PASSED = EVERY[EVERY.index("lock.taken") :]
+"""The boundaries that a run passes once it holds the lock."""
 
 
 class Elsewhere:

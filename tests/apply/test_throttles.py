@@ -7,7 +7,7 @@ import pytest
 from apply.small_world import At
 from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.deaths import killed
-from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
+from helpers.plans.small_runs import RATE, cluster, move, plan_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +35,7 @@ from reconciler.model.cluster import (
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_RATE,
     LEADER_THROTTLED_REPLICAS,
+    Cluster,
 )
 from reconciler.model.run import Outcome, RunEvent, RunFailed, RunState
 from reconciler.model.stage import ReassignStage
@@ -146,8 +147,7 @@ def test_a_list_that_somebody_made_cover_everything_is_left() -> None:
     assert list_restored("key", Entry(None, frozenset({"0:1"})), "*") is None
 
 
-def test_without_a_record_what_the_plan_saw_tells_ours_from_theirs() -> None:
-    before = cluster()
+def test_without_a_record_what_the_plan_saw_tells_ours_from_theirs(before: Cluster) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
     left = leftovers(
         plan,
@@ -236,9 +236,8 @@ def test_a_broker_that_does_not_answer_is_asked_again_before_it_is_given_up_howe
     assert run_plan(plan, HiddenOnce(before), MemoryJournal()).state is RunState.DONE
 
 
-def test_what_an_operator_set_after_the_plan_was_made_is_in_the_journal() -> None:
+def test_what_an_operator_set_after_the_plan_was_made_is_in_the_journal(admin: SimulatedAdmin) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], cluster())
-    admin = SimulatedAdmin(cluster())
     admin.alter_broker_configs(4, [_wanted(FOLLOWER_THROTTLED_RATE, "88000000")])
     admin.alter_topic_configs({"orders": [_wanted(FOLLOWERS, "0:4,2:1")]})
     before = admin.cluster
@@ -247,13 +246,12 @@ def test_what_an_operator_set_after_the_plan_was_made_is_in_the_journal() -> Non
     assert admin.cluster.brokers[4].configs == before.brokers[4].configs
 
 
-def test_what_a_killed_run_left_comes_off_before_the_next_stage_begins() -> None:
-    before = cluster()
+def test_what_a_killed_run_left_comes_off_before_the_next_stage_begins(before: Cluster, admin: SimulatedAdmin) -> None:
     stages = [
         ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE),
         ReassignStage(2, (move("payments-0", "2,4", "2,6"),), RATE),
     ]
-    plan, admin = plan_of(stages, before), SimulatedAdmin(before)
+    plan = plan_of(stages, before)
     journal = killed(admin, plan, lambda name: name == "poll" and admin.reassignments())
     admin.clock.sleep(60)
     seen: list[str | None] = []
@@ -267,18 +265,18 @@ def test_what_a_killed_run_left_comes_off_before_the_next_stage_begins() -> None
     assert seen == [None]
 
 
-def test_what_an_operator_sets_after_a_run_stays_when_its_plan_is_applied_again() -> None:
+def test_what_an_operator_sets_after_a_run_stays_when_its_plan_is_applied_again(admin: SimulatedAdmin) -> None:
     plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], cluster())
-    admin, journal = SimulatedAdmin(cluster()), MemoryJournal()
+    journal = MemoryJournal()
     run_plan(plan, admin, journal)
     admin.alter_broker_configs(4, [_wanted(FOLLOWER_THROTTLED_RATE, str(RATE))])
     admin.alter_topic_configs({"orders": [_wanted(FOLLOWERS, "0:4")]})
     assert run_plan(plan, admin, MemoryJournal(journal.appended)).writes == 0
 
 
-def test_an_entry_that_landed_on_a_topic_made_again_comes_off_it_and_nothing_else_does() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_an_entry_that_landed_on_a_topic_made_again_comes_off_it_and_nothing_else_does(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     plan = plan_of([ReassignStage(1, (move("payments-0", "2,4", "2,6"),), 1000)], before)
 
     def made_again() -> None:

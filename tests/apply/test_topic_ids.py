@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from apply.small_world import At
 from helpers.plans.end_state import assignments, in_flight, shortcomings, throttles
-from helpers.plans.small_runs import RATE, admin_of, cluster, election, move, plan_of
+from helpers.plans.small_runs import RATE, admin_of, election, move, plan_of
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
@@ -50,9 +50,7 @@ def as_found(made: Topic) -> str:
     return f"another topic under the same name (id {made.topic_id})"
 
 
-def test_before_the_run_it_makes_the_plan_stale() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_before_the_run_it_makes_the_plan_stale(before: Cluster, admin: SimulatedAdmin) -> None:
     made = made_again(admin)
     admin.writes = 0
     with pytest.raises(StalePlan) as error:
@@ -70,13 +68,11 @@ def test_before_the_run_it_makes_the_plan_stale() -> None:
     ],
 )
 def test_no_kind_of_stage_takes_it_for_the_topic_of_the_plan(
-    change: TopicChange | None, stage: ElectStage | None
+    before: Cluster, admin: SimulatedAdmin, change: TopicChange | None, stage: ElectStage | None
 ) -> None:
-    before = cluster()
     stages = [stage or TopicsStage(1, (0,))]
     changes = (change,) if change else ()
     plan = replace(plan_of(stages, before, topic_changes=changes), topic_ids={"orders": "id-of-orders"})
-    admin = admin_of(before)
     made_again(admin)
     admin.writes = 0
     with pytest.raises(StalePlan, match="another topic under the same name"):
@@ -84,9 +80,9 @@ def test_no_kind_of_stage_takes_it_for_the_topic_of_the_plan(
     assert admin.writes == 0
 
 
-def test_in_the_middle_of_a_move_it_is_named_and_left_as_it_is_while_the_rest_ends() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_in_the_middle_of_a_move_it_is_named_and_left_as_it_is_while_the_rest_ends(
+    before: Cluster, admin: SimulatedAdmin
+) -> None:
     made: list[Topic] = []
     admin.fault = At("disks", 1, lambda: made.append(made_again(admin)))
     with pytest.raises(RunFailed) as error:
@@ -99,9 +95,7 @@ def test_in_the_middle_of_a_move_it_is_named_and_left_as_it_is_while_the_rest_en
     assert throttles(admin.cluster) == left
 
 
-def test_between_stages_it_ends_the_run_before_the_next_one() -> None:
-    before = cluster()
-    admin = admin_of(before)
+def test_between_stages_it_ends_the_run_before_the_next_one(before: Cluster, admin: SimulatedAdmin) -> None:
     made: list[Topic] = []
 
     class Watching(MemoryJournal):
@@ -117,9 +111,8 @@ def test_between_stages_it_ends_the_run_before_the_next_one() -> None:
     assert (assignments(admin.cluster)["payments-0"], assignments(admin.cluster)["payments-1"]) == ((2, 6), (2, 4))
 
 
-def test_neither_a_stop_nor_a_cancel_nor_a_crash_makes_it_ours() -> None:
-    before = cluster()
-    admin, journal = admin_of(before), MemoryJournal()
+def test_neither_a_stop_nor_a_cancel_nor_a_crash_makes_it_ours(before: Cluster, admin: SimulatedAdmin) -> None:
+    journal = MemoryJournal()
     made: list[Topic] = []
     admin.fault = At("disks", 1, lambda: made.append(made_again(admin)))
     with pytest.raises(StoppedEarly):
@@ -132,8 +125,7 @@ def test_neither_a_stop_nor_a_cancel_nor_a_crash_makes_it_ours() -> None:
     assert admin.cluster.topics["orders"] == now
 
 
-def test_a_plan_of_a_cluster_without_ids_runs() -> None:
-    before = cluster()
+def test_a_plan_of_a_cluster_without_ids_runs(before: Cluster) -> None:
     without = replace(before, topics={name: replace(one, topic_id=None) for name, one in before.topics.items()})
     for plan, known in ((replace(plan_for(before), topic_ids={}), before), (plan_for(before), without)):
         admin = admin_of(known)

@@ -23,6 +23,8 @@ from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage, moves
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.rollback import as_if_cancelled, every_throttle_back, policy_of, rollback_of
 
+BEFORE = cluster()
+CHAINS = plan_with_chains(BEFORE)
 AUDIT_STAYS = (
     "KR851 topic audit, which the plan created, stays: a rollback deletes no data. Where nobody needs it,"
     " declare it absent, or delete it yourself"
@@ -50,24 +52,20 @@ def bare(plan: Plan) -> tuple[TopicChange, ...]:
 
 
 def test_a_finished_run_goes_back_list_by_list_leader_by_leader() -> None:
-    before = cluster()
-    plan = plan_with_chains(before)
-    admin = run(plan, before)
-    found = back(plan, admin)
+    admin = run(CHAINS, BEFORE)
+    found = back(CHAINS, admin)
     assert found.left == ()
     assert [problem.code for problem in found.plan.warnings] == ["KR814"]
     run_plan(found.plan, admin, MemoryJournal())
     # The two whose leader was not their first replica are led by it now.
-    assert differences(before, admin.cluster) == []
-    assert back(plan, admin).plan.is_empty
+    assert differences(BEFORE, admin.cluster) == []
+    assert back(CHAINS, admin).plan.is_empty
 
 
 def test_its_source_and_proof_say_what_it_is() -> None:
-    before = cluster()
-    plan = plan_with_chains(before)
-    found = back(plan, run(plan, before)).plan
+    found = back(CHAINS, run(CHAINS, BEFORE)).plan
     assert found.source.rolls_back == "0badcafe"
-    assert found.source.desired_digest == plan.source.desired_digest
+    assert found.source.desired_digest == CHAINS.source.desired_digest
     # clicks-0 gets 3 back, orders-0 1 and 3: nothing else is missing where it was.
     assert (found.proof.objective, found.proof.value, found.proof.lower_bound) == ("bytes", 3 * SIZE, 3 * SIZE)
     assert found.summary.bytes == 3 * SIZE
@@ -117,27 +115,23 @@ def test_stages_keep_the_limits() -> None:
 
 
 def test_a_limit_that_is_gone_over_is_a_violation_without_advice_that_does_not_fit() -> None:
-    before = cluster()
-    plan = plan_with_chains(before)
     desired = Desired(replace(DESIRED.cluster, limits=Limits(moved_bytes=SIZE, changed_partitions=Fraction(1, 100))))
-    found = back(plan, run(plan, before), desired).plan
+    found = back(CHAINS, run(CHAINS, BEFORE), desired).plan
     assert [problem.code for problem in found.violations] == ["KR411", "KR412"]
     assert not [problem for problem in found.violations if "--only" in problem.message]
 
 
 def test_without_files_the_limits_are_what_the_plan_itself_tells() -> None:
-    before = cluster()
-    plan = replace(plan_with_chains(before), election_batch=7, timeout_seconds=70)
-    found = back(plan, run(plan, before), policy_of(plan)).plan
+    plan = replace(plan_with_chains(BEFORE), election_batch=7, timeout_seconds=70)
+    found = back(plan, run(plan, BEFORE), policy_of(plan)).plan
     assert (found.election_batch, found.timeout_seconds) == (7, 70)
     rates = {s.throttle_bytes_per_second for s in found.stages if isinstance(s, ReassignStage) and s.bytes}
     assert rates == {RATE}
 
 
 def test_configs_go_back_and_what_kafka_cannot_undo_is_named() -> None:
-    before = cluster()
-    plan = whole_plan(before)
-    admin = run(plan, before)
+    plan = whole_plan(BEFORE)
+    admin = run(plan, BEFORE)
     found = back(plan, admin)
     assert found.left == ()
     assert told(found.plan.warnings) == [
@@ -156,8 +150,8 @@ def test_configs_go_back_and_what_kafka_cannot_undo_is_named() -> None:
     )
     run_plan(found.plan, admin, MemoryJournal())
     after = admin.cluster
-    assert dict(after.topics["orders"].configs) == dict(before.topics["orders"].configs)
-    assert differences(before, after) == [
+    assert dict(after.topics["orders"].configs) == dict(BEFORE.topics["orders"].configs)
+    assert differences(BEFORE, after) == [
         "old-0: ((1, 2), 1, (1, 2)), now None",
         "orders-2: ((3, 1, 2), 1, (1, 2, 3)), now ((3, 1, 2), 3, (1, 2, 3))",
         "audit-0 is new",
@@ -168,21 +162,19 @@ def test_configs_go_back_and_what_kafka_cannot_undo_is_named() -> None:
 
 
 def test_an_override_that_was_not_there_is_removed_again() -> None:
-    before = cluster()
     change = AlterConfigs("quiet", {"retention.ms": "5"}, (), {"retention.ms": None})
-    plan = plan_of([TopicsStage(1, (0,))], before, topic_changes=(change,))
-    admin = run(plan, before)
+    plan = plan_of([TopicsStage(1, (0,))], BEFORE, topic_changes=(change,))
+    admin = run(plan, BEFORE)
     found = back(plan, admin)
     assert found.plan.topic_changes == (AlterConfigs("quiet", {}, ("retention.ms",), {"retention.ms": "5"}),)
     run_plan(found.plan, admin, MemoryJournal())
-    assert differences(before, admin.cluster) == []
+    assert differences(BEFORE, admin.cluster) == []
 
 
 def test_a_config_that_somebody_changed_since_is_left_alone_and_named() -> None:
-    before = cluster()
     change = AlterConfigs("quiet", {"retention.ms": "5"}, (), {"retention.ms": None})
-    plan = plan_of([TopicsStage(1, (0,))], before, topic_changes=(change,))
-    admin = run(plan, before)
+    plan = plan_of([TopicsStage(1, (0,))], BEFORE, topic_changes=(change,))
+    admin = run(plan, BEFORE)
     admin.alter_topic_configs({"quiet": [ConfigChange("retention.ms", ConfigOperation.SET, "77")]})
     found = back(plan, admin)
     assert found.plan.is_empty
@@ -192,28 +184,25 @@ def test_a_config_that_somebody_changed_since_is_left_alone_and_named() -> None:
 
 
 def test_a_config_that_somebody_took_away_since_is_told_as_unset() -> None:
-    before = cluster()
     change = AlterConfigs("quiet", {"retention.ms": "5"}, (), {"retention.ms": "4"})
-    plan = plan_of([TopicsStage(1, (0,))], before, topic_changes=(change,))
-    found = rollback_of(plan, before, DESIRED)
+    plan = plan_of([TopicsStage(1, (0,))], BEFORE, topic_changes=(change,))
+    found = rollback_of(plan, BEFORE, DESIRED)
     (left,) = found.left
     assert left.message.startswith("topic quiet: retention.ms is unset, not '5' as by the plan: ")
 
 
 def test_a_config_whose_former_value_is_not_known_is_named() -> None:
-    before = cluster()
     plan = plan_of(
-        [TopicsStage(1, (0,))], before, topic_changes=(AlterConfigs("quiet", {"retention.ms": "5"}, (), {}),)
+        [TopicsStage(1, (0,))], BEFORE, topic_changes=(AlterConfigs("quiet", {"retention.ms": "5"}, (), {}),)
     )
-    found = back(plan, run(plan, before))
+    found = back(plan, run(plan, BEFORE))
     assert [problem.code for problem in found.left] == ["KR858"]
 
 
 def test_a_topic_made_again_under_a_deleted_name_is_left_and_named() -> None:
-    before = cluster()
-    plan = whole_plan(before)
-    admin = run(plan, before)
-    made = replace(before.topics["old"], topic_id="id-of-another")
+    plan = whole_plan(BEFORE)
+    admin = run(plan, BEFORE)
+    made = replace(BEFORE.topics["old"], topic_id="id-of-another")
     observed = replace(admin.observe(), topics={**admin.cluster.topics, "old": made})
     found = rollback_of(plan, observed, DESIRED)
     assert "topic old is another one, made since under the same name: it stays" in str(found.plan.warnings)
@@ -306,13 +295,11 @@ def test_a_min_isr_that_comes_back_counts_before_the_factor_is_lowered() -> None
 
 
 def test_what_somebody_else_moved_is_left_alone_and_named() -> None:
-    before = cluster()
-    plan = plan_with_chains(before)
-    admin = run(plan, before)
+    admin = run(CHAINS, BEFORE)
     admin.reassign({TopicPartition("orders", 0): (6, 2, 4), TopicPartition("payments", 0): (2, 6, 4)})
     admin.clock.sleep(600)
     admin.reassign({TopicPartition("clicks", 0): (1, 2, 5)})
-    found = back(plan, admin)
+    found = back(CHAINS, admin)
     assert {(problem.code, problem.severity) for problem in found.left} == {("KR854", Severity.WARNING)}
     assert [problem.message.split(":")[0] for problem in found.left] == [
         "clicks-0 is being reassigned to [1, 2, 5], and not by this plan",
@@ -327,13 +314,11 @@ def test_what_somebody_else_moved_is_left_alone_and_named() -> None:
 
 
 def test_a_partition_that_is_gone_is_named() -> None:
-    before = cluster()
-    plan = plan_with_chains(before)
-    admin = run(plan, before)
+    admin = run(CHAINS, BEFORE)
     admin.delete_topics(["quiet"])
     observed = admin.observe()
     gone = {name: topic for name, topic in observed.topics.items() if name != "payments"}
-    found = rollback_of(plan, replace(observed, topics=gone), DESIRED)
+    found = rollback_of(CHAINS, replace(observed, topics=gone), DESIRED)
     assert [problem.message for problem in found.left] == [
         "payments-0 is gone, and so it does not go back to [2, 4]",
         "payments-1 is gone, and so it does not go back to [2, 4]",
@@ -389,10 +374,8 @@ def test_what_is_where_it_was_waits_for_no_replica_out_of_sync() -> None:
 
 
 def test_what_is_in_flight_counts_as_taken_back_with_its_throttles() -> None:
-    before = cluster()
-    plan = plan_with_chains(before)
-    admin = admin_of(before)
-    stage = plan.stages[2]
+    admin = admin_of(BEFORE)
+    stage = CHAINS.stages[2]
     assert isinstance(stage, ReassignStage)
     admin.reassign({one.topic_partition: one.to_replicas for one in stage.moves})
     admin.alter_topic_configs(
@@ -400,15 +383,15 @@ def test_what_is_in_flight_counts_as_taken_back_with_its_throttles() -> None:
     )
     for broker_id in (1, 2):
         admin.alter_broker_configs(broker_id, [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, str(RATE))])
-    seen = as_if_cancelled(admin.observe(), plan, stage.moves)
-    assert seen.partition(TopicPartition("orders", 0)) == before.partition(TopicPartition("orders", 0))
-    assert dict(seen.topics["orders"].configs) == dict(before.topics["orders"].configs)
+    seen = as_if_cancelled(admin.observe(), CHAINS, stage.moves)
+    assert seen.partition(TopicPartition("orders", 0)) == BEFORE.partition(TopicPartition("orders", 0))
+    assert dict(seen.topics["orders"].configs) == dict(BEFORE.topics["orders"].configs)
     assert {id_: broker.configs for id_, broker in seen.brokers.items()} == {
-        id_: broker.configs for id_, broker in before.brokers.items()
+        id_: broker.configs for id_, broker in BEFORE.brokers.items()
     }
-    found = with_id(rollback_of(plan, seen, DESIRED).plan)
+    found = with_id(rollback_of(CHAINS, seen, DESIRED).plan)
     assert found.is_empty
-    assert as_if_cancelled(before, plan, ()) is before
+    assert as_if_cancelled(BEFORE, CHAINS, ()) is BEFORE
 
 
 def test_every_throttle_that_any_rollback_sets_is_among_those_looked_for() -> None:
@@ -431,18 +414,15 @@ def test_every_throttle_that_any_rollback_sets_is_among_those_looked_for() -> No
 
 
 def test_the_same_states_give_the_same_bytes() -> None:
-    before = cluster()
-    plan = plan_with_chains(before)
-    admin = run(plan, before)
-    assert plan_text(back(plan, admin).plan) == plan_text(back(plan, admin).plan)
+    admin = run(CHAINS, BEFORE)
+    assert plan_text(back(CHAINS, admin).plan) == plan_text(back(CHAINS, admin).plan)
 
 
 def test_a_topic_that_was_made_again_is_not_touched() -> None:
-    before = cluster()
     change = AlterConfigs("orders", {"retention.ms": "5"}, (), {"retention.ms": "1000"})
-    stages = [*plan_with_chains(before).stages, TopicsStage(6, (0,))]
-    plan = plan_of(stages, before, topic_changes=(change,), topic_ids={"orders": "id-of-orders"})
-    admin = run(plan, before)
+    stages = [*plan_with_chains(BEFORE).stages, TopicsStage(6, (0,))]
+    plan = plan_of(stages, BEFORE, topic_changes=(change,), topic_ids={"orders": "id-of-orders"})
+    admin = run(plan, BEFORE)
     observed = admin.observe()
     orders = replace(observed.topics["orders"], topic_id="id-of-another")
     found = rollback_of(plan, replace(observed, topics={**observed.topics, "orders": orders}), DESIRED)
@@ -452,12 +432,10 @@ def test_a_topic_that_was_made_again_is_not_touched() -> None:
 
 
 def test_disks_that_say_they_are_emptier_than_empty_still_give_a_plan_that_can_be_read(tmp_path: Path) -> None:
-    before = cluster()
-    plan = plan_with_chains(before)
-    admin = run(plan, before)
+    admin = run(CHAINS, BEFORE)
     assert any((one.usable_bytes or 0) > 10**12 for broker in admin.cluster.brokers.values() for one in broker.log_dirs)
-    write_plan(back(plan, admin).plan, tmp_path / "back.json")
-    assert read_plan(tmp_path / "back.json") == back(plan, admin).plan
+    write_plan(back(CHAINS, admin).plan, tmp_path / "back.json")
+    assert read_plan(tmp_path / "back.json") == back(CHAINS, admin).plan
 
 
 def test_a_partition_on_its_list_is_led_as_before_or_it_is_said_why_not() -> None:

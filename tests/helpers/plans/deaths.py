@@ -1,9 +1,11 @@
 """A process that dies at one of the boundaries that it passes, and the journal that the next one finds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from itertools import count as count_from
 
 import pytest
+from helpers.plans.small_runs import cluster, whole_plan
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
@@ -27,17 +29,47 @@ class Bomb:
             raise Killed(name)
 
 
-def killed(admin: SimulatedAdmin, plan: Plan, when: Callable[[str], object]) -> MemoryJournal:
-    """Run until the process is killed at the boundary where `when` holds; return the journal as it is read again."""
-    journal = MemoryJournal()
+def dies(work: Callable[[], object], when: Callable[[str], object]) -> None:
+    """Do it until the process is killed at the boundary where `when` holds."""
 
     def kill(name: str) -> None:
         if when(name):
             raise Killed(name)
 
     with planted(kill), pytest.raises(Killed):
-        run_plan(plan, admin, journal)
+        work()
+
+
+def killed(admin: SimulatedAdmin, plan: Plan, when: Callable[[str], object]) -> MemoryJournal:
+    """Run until the process is killed at the boundary where `when` holds; return the journal as it is read again."""
+    journal = MemoryJournal()
+    dies(lambda: run_plan(plan, admin, journal), when)
     return MemoryJournal(journal.appended)
+
+
+def boundaries_of(work: Callable[[], object]) -> list[str]:
+    """Return the boundaries that it passes, in order."""
+    bomb = Bomb()
+    with planted(bomb):
+        work()
+    return bomb.passed
+
+
+@cache
+def boundaries_of_whole_run() -> Sequence[str]:
+    """Return the boundaries that a run of the whole plan passes, in order."""
+    return boundaries_of(lambda: run_plan(whole_plan(cluster()), SimulatedAdmin(cluster()), MemoryJournal()))
+
+
+def by_name(boundaries: Iterable[str], every: int) -> list[tuple[int, str]]:
+    """Return each boundary's number and name, or every n-th in the order of their names."""
+    return sorted(enumerate(boundaries, start=1), key=lambda place: (place[1], place[0]))[::every]
+
+
+def nth(number: int) -> Callable[[str], bool]:
+    """Return what holds at the n-th boundary, whatever its name."""
+    passed = count_from(1)
+    return lambda _name: next(passed) == number
 
 
 def passing(point: str, count: int = 1) -> Callable[[str], bool]:
