@@ -55,6 +55,7 @@ def changed_over(
     groups = compared_groups([PAIR], *seen, written)
     assert groups is not None
     ((row,),) = (group.partitions for group in groups)
+    assert [group.group_id for group in groups] == ["g"]
     return row
 
 

@@ -134,6 +134,13 @@ def test_an_absent_topic_goes_only_where_deletion_is_allowed() -> None:
     assert changes(absent, cluster=allowing).topic_changes == (DeleteTopic("orders", "id-of-orders", is_declared=True),)
 
 
+def test_a_declared_broker_that_is_missing_and_an_absent_one_that_is_there_are_told() -> None:
+    brokers = {1: DesiredBroker(1, BrokerState.ABSENT), 9: DesiredBroker(9), 10: DesiredBroker(10, BrokerState.ABSENT)}
+    first, second = changes(cluster=DesiredCluster("c", brokers=brokers)).drift
+    assert (first.code, first.message) == ("KR242", "broker 1 is declared absent, but it is still registered")
+    assert (second.code, second.message) == ("KR241", "broker 9 is declared, but it is not registered in the cluster")
+
+
 def test_an_undeclared_topic_is_drift_only_where_all_are_managed() -> None:
     assert not changes().drift
     assert [

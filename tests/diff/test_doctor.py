@@ -45,6 +45,7 @@ def seen(cluster: Cluster) -> Vitals:
 def findings_of(vitals: Vitals, *known: KnownRun) -> dict[str, Finding]:
     found = diagnose(vitals, known)
     assert len({one.code for one in found.findings}) == len(found.findings), found.findings
+    assert all(one.message and one.next for one in found.findings), found.findings
     return {one.code: one for one in found.findings}
 
 
@@ -126,6 +127,7 @@ def test_what_is_under_min_isr_names_who_is_missing() -> None:
     (finding,) = [one for one in diagnose(Vitals(cluster)).findings if one.code == "KR641"]
     assert (finding.severity, finding.brokers, finding.partitions) == (Severity.ERROR, (2, 3), (A0,))
     assert finding.message == "1 partition under min ISR (brokers 2, 3 not in sync), closed to acks=all: a-0"
+    assert finding.next
 
 
 def test_each_broker_with_lagging_followers_is_told_with_bytes_where_log_dirs_tell_them() -> None:

@@ -1,5 +1,7 @@
 """Which partitions of copies stand still, of which nobody can tell; what is told of copies that lack, or are small."""
 
+import time
+
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
@@ -36,9 +38,14 @@ def test_a_copy_is_behind_where_its_newest_record_is_minutes_older(case: str) ->
     assert not_told(PARTS, {TOPIC: times[0]}, {COPY: times[1]}, {COPY: end}) == is_unknown
 
 
-def test_a_time_that_is_no_date_is_told_as_it_stands() -> None:
+def test_times_are_told_in_utc_and_one_that_is_no_date_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
     still = behind(PARTS, {TOPIC: 1_795_722_548_000_000_000}, {COPY: NOW}, {COPY: 7}, NOW)
-    (told,) = findings("us", [], small_cluster(), small_cluster(), still=still)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", "Asia/Tokyo")
+        time.tzset()
+        (told,) = findings("us", [], small_cluster(), small_cluster(), still=still)
+    time.tzset()
+    assert told.next
     assert "us.orders-0 (newest record 1970-01-01T16:40:00Z, that of orders-0 1795722548000000000 ms)" in told.message
 
 

@@ -8,7 +8,7 @@ from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.diff.imported.classes import with_classes
 from reconciler.diff.imported.evenness import are_topics_even, leader_counts, replica_counts, tightest_band
-from reconciler.diff.imported.strongest_rules import adopted
+from reconciler.diff.imported.strongest_rules import adopted, elections_wanted
 from reconciler.diff.rules import topic_rules
 from reconciler.files.desired_writer import is_writable
 from reconciler.model.cluster import Cluster
@@ -22,6 +22,7 @@ from reconciler.model.desired import (
     Spread,
 )
 from reconciler.model.imported import Adopted, Deviation
+from reconciler.model.topic_partition import TopicPartition
 
 BASE = Desired(DesiredCluster("c"))
 A, B, C = frozenset("a"), frozenset("b"), frozenset("c")
@@ -206,6 +207,12 @@ def test_topics_are_not_called_even_where_brokers_differ_in_capacity() -> None:
     weights = {2: DesiredBroker(2, weights={"leaders": 2})}
     by_measure = replace(desired, cluster=DesiredCluster("c", brokers=weights))
     assert not are_topics_even(by_measure, observed, topic_rules(by_measure, observed))
+
+
+def test_elections_are_wanted_where_the_preferred_leader_is_in_sync_and_does_not_lead() -> None:
+    observed = small_cluster("t-0: 1,2 leader 2", "t-1: 1,2", "t-2: 1,2 leader 2 isr 2", "u-0: 1,2 leader 2")
+    desired = Desired(DesiredCluster("c"), {"t": DesiredTopic("t")})
+    assert list(elections_wanted(desired, observed)) == [TopicPartition("t", 0)]
 
 
 def test_bands_are_tried_from_the_tightest_on() -> None:

@@ -58,6 +58,7 @@ def test_a_checkpoint_is_read() -> None:
         (b"\0\2\xc3\x28\0\0\0\2", SYNC_VALUE),  # no UTF-8
         (SYNC_KEY[:-4] + b"\xff\xff\xff\xff", SYNC_VALUE),
         (SYNC_KEY, b""),
+        (SYNC_KEY, SYNC_VALUE[:8] + b"\xff" * 8),
         (SYNC_KEY, SYNC_VALUE[:-1]),
         (SYNC_KEY, SYNC_VALUE + b"\0"),
         (SYNC_KEY, b"\xff" * 16),

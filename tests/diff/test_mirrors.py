@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.diff.mirror_growth import GrowsFirst, order
-from reconciler.diff.mirrors import copies, is_copy, source_topics, with_copies
+from reconciler.diff.mirror_growth import GrowsFirst, after_copies, ahead_of_source, order
+from reconciler.diff.mirrors import copies, is_copy, is_mirror_makers, source_topics, with_classes, with_copies
+from reconciler.model.change import CreatePartitions
 from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.desired import (
     MIRROR_MAKERS_RENAME,
@@ -114,6 +115,7 @@ def test_the_document_of_a_copy_may_say_more_than_its_mirror() -> None:
     assert (problems, copy.partitions, copy.config) == ((), 5, {"retention.ms": "5", "segment.bytes": "9"})
 
 
+SOURCE_AT = Location("us.yaml", 7)
 DOCUMENT = DesiredTopic("us.a", at={"": Location("t.yaml", 1), "state": Location("t.yaml", 2)})
 
 
@@ -128,7 +130,7 @@ DOCUMENT = DesiredTopic("us.a", at={"": Location("t.yaml", 1), "state": Location
         (
             (mirror("a", retention_ms=""),),
             replace(DOCUMENT, config={"retention.ms": None}),
-            "retention.ms has no override, and follows a of us (is 5)",
+            "retention.ms has no override, and follows a of us (is 5; us.yaml:7)",
         ),
         (
             (mirror("a"), mirror("*", name="n", like=DesiredTopic(""))),
@@ -141,7 +143,7 @@ DOCUMENT = DesiredTopic("us.a", at={"": Location("t.yaml", 1), "state": Location
                 mirror("s.a", name="n", rename="u{topic}", retention_ms=""),
             ),
             None,
-            "retention.ms follows a of us (is 5) by mirror m (m.yaml:4), and s.a of us (is 6) by mirror n (n.yaml:4)",
+            "retention.ms follows a of us (is 5; us.yaml:7) by mirror m (m.yaml:4), and s.a of us (is 6) by mirror n ",
         ),
     ],
 )
@@ -151,17 +153,37 @@ def test_two_documents_that_want_different_things_contradict(
     desired = eu(*mirrors, documents=(document,) if document else ())
     observed = source("a", retention_ms="5")
     other = replace(observed.topics["a"], name="s.a", configs={"retention.ms": "6"})
-    topics = source_topics(Desired(DesiredCluster("us")), replace(observed, topics={**observed.topics, "s.a": other}))
+    files = Desired(DesiredCluster("us"), {"a": DesiredTopic("a", at={"config.retention.ms": SOURCE_AT})})
+    topics = source_topics(files, replace(observed, topics={**observed.topics, "s.a": other}))
     wanted = copies(desired, {"us": topics}, CLUSTERS)
     _, problems = with_copies(desired, {name: asked for name, asked in wanted.items() if name == "us.a"})
     assert [(problem.code, says in problem.message) for problem in problems] == [("KR115", True)], problems
+    assert (SOURCE_AT in problems[0].beside) is ("follows a of us" in says)
 
 
 @pytest.mark.parametrize(
     ("name", "is_one"), [("us.a", True), ("us.ab", True), ("us.", False), ("us.b", False), ("a", False)]
 )
 def test_a_name_that_a_mirror_could_have_made_is_a_copys(name: str, is_one: bool) -> None:  # noqa: FBT001 - a row of the table
-    assert is_copy(eu(mirror("a*")), name) is is_one
+    desired = eu(mirror("a*"))
+    assert is_copy(desired, name) is is_one
+    assert (name in with_classes(desired, source(name)).topics) is is_one
+
+
+def test_mirror_maker_makes_heartbeats_of_each_source_and_no_file_declares_them() -> None:
+    names = ("heartbeats", "us.heartbeats", "asia.heartbeats", "us.a")
+    assert [is_mirror_makers(eu(mirror("a")), name) for name in names] == [True, True, False, False]
+
+
+def test_where_a_topic_grows_that_is_copied_the_plan_of_the_copy_goes_first() -> None:
+    files = Desired(DesiredCluster("us"), {"a": DesiredTopic("a", partitions=2)})
+    wanted = copies(eu(mirror("a")), {"us": source_topics(files, source("a"))}, CLUSTERS)
+    grows = [CreatePartitions("us.a", 1, 2), CreatePartitions("b", 1, 2)]
+    (copy,) = ahead_of_source(wanted, grows)
+    (topic,) = after_copies("us", [CreatePartitions("a", 1, 2)], {"eu": [mirror("a")], "asia": [mirror("b")]})
+    assert (copy.code, topic.code) == ("KR839", "KR838")
+    assert "topic us.a grows as a of us is to: apply this plan before that of us, " in copy.message
+    assert "is copied as us.a of eu (m.yaml:1): apply the plan of eu first, " in topic.message
 
 
 def first(target: str, before: str) -> GrowsFirst:

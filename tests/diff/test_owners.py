@@ -4,9 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import pytest
+from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.diff.owners import claims, owner_problems
+from reconciler.diff.quotas import with_quotas
+from reconciler.model.change import CreatePartitions
 from reconciler.model.desired import ConfigBounds, Desired, DesiredCluster, DesiredOwner, DesiredTopic, Placement
+from reconciler.model.plan import Plan, Source
+from reconciler.model.problem import Location, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,7 @@ def assigned(*lists: tuple[int, ...]) -> dict[str, object]:
     return {"placement": Placement(assignment=lists)}
 
 
+OWNER_AT, TOPIC_AT = {"": Location("owners.yaml", 1)}, {"": Location("topics.yaml", 1)}
 TIERS = {"labels": {"tier": ("gold", "s*")}}
 DAY = sets(retention_ms="86400000")
 CASES = {
@@ -69,10 +75,15 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_an_owner_is_told_what_its_topics_break(case: Case) -> None:
-    owner = DesiredOwner("team-a", **{"topics": ("o*",), **case.owner})  # type: ignore[arg-type]
-    topic = DesiredTopic("orders.a", labels=case.labels, **case.topic)  # type: ignore[arg-type]
+    owner = DesiredOwner("team-a", at=OWNER_AT, **{"topics": ("o*",), **case.owner})  # type: ignore[arg-type]
+    topic = DesiredTopic("orders.a", labels=case.labels, at=TOPIC_AT, **case.topic)  # type: ignore[arg-type]
     desired = Desired(DesiredCluster("prod"), {topic.name: topic}, owners=(owner,))
-    assert tuple(problem.code for problem in owner_problems(desired)) == case.found
+    problems = tuple(owner_problems(desired))
+    assert tuple(problem.code for problem in problems) == case.found
+    assert {problem.severity for problem in problems} <= {Severity.VIOLATION}
+    places = {"KR470": (TOPIC_AT[""],), "KR472": (OWNER_AT[""],)}
+    for problem in problems:
+        assert (problem.at, *problem.beside) == places.get(problem.code, (TOPIC_AT[""], OWNER_AT[""])), problem
 
 
 @pytest.mark.parametrize(
@@ -93,3 +104,21 @@ def test_the_label_comes_first_then_the_longest_pattern(topic: DesiredTopic, own
     )
     ((_, found),) = claims(desired, [topic])
     assert "".join(owner.name for owner in found) == owners
+
+
+def test_at_a_plans_end_an_owner_has_what_all_its_topics_have() -> None:
+    """The sizes of orders.b are unknown; the plan gives orders.a two partitions more."""
+    observed = small_cluster("orders.a-0: 1,2 size 5", "orders.b-0: 1,2")
+    limits = {"topics": 1, "partitions": 3, "bytes": 10}
+    owner = DesiredOwner("team-a", topics=("orders.*",), limits=limits, at=OWNER_AT)
+    grows = CreatePartitions("orders.a", 1, 3)
+    plan = Plan("prod", observed.cluster_id, Source(""), topic_changes=(grows,))
+    found = with_quotas(plan, Desired(DesiredCluster("prod"), owners=(owner,)), observed)
+    assert [one.message.partition(": ")[0] for one in found.violations] == [
+        "team-a would have 4 partitions, and its limits.partitions is 3"
+    ]
+    assert [one.message.partition(": ")[0] for one in found.warnings] == [
+        "team-a has 2 topics, and its limits.topics is 1; this plan adds none",
+        "some sizes of what team-a owns are unknown, so its limits.bytes cannot be checked",
+    ]
+    assert {one.at for one in (*found.violations, *found.warnings)} == {OWNER_AT[""]}

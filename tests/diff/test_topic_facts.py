@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 
-from reconciler.diff.topic_facts import declaration_of, not_earlier, topic_facts, untold_readers
+from reconciler.diff.topic_facts import declaration_of, not_earlier, owner_of, topic_facts, untold_readers
 from reconciler.model.cluster import Cluster, Group, GroupMember, Partition, Topic
-from reconciler.model.desired import Desired, DesiredCluster, DesiredMirror, DesiredTopic
+from reconciler.model.desired import Desired, DesiredCluster, DesiredMirror, DesiredOwner, DesiredTopic
 from reconciler.model.problem import Location
 from reconciler.model.topic_report import Growth, Reader
 
@@ -61,6 +61,12 @@ def test_what_no_document_speaks_of_is_not_declared(name: str) -> None:
     assert declaration_of(DESIRED, name) is None
 
 
+def test_an_owner_is_known_by_the_only_pattern_of_the_greatest_length() -> None:
+    owners = (DesiredOwner("a", topics=("o*", "w.*")), DesiredOwner("b", topics=("w.*",)))
+    desired = Desired(DesiredCluster("c"), owners=owners)
+    assert [owner_of(desired, name) for name in ("orders", "w.x", "x")] == ["a", None, None]
+
+
 def test_where_no_files_are_read_it_is_not_known_who_declares() -> None:
     observed = small_cluster("orders-0: 1,2")
     (known,) = topic_facts(observed, ["orders"], DESIRED)
@@ -106,6 +112,7 @@ MEMBER = GroupMember("m", subscription=("t", "u"))
 )
 def test_who_subscribes_has_partitions_or_has_committed_reads_a_topic(group: Group, reader: Reader) -> None:
     assert read(group) == (reader,)
+    assert read(replace(group, group_id="h"), group) == (reader, replace(reader, group_id="h"))
 
 
 def test_who_reads_other_topics_is_no_reader_and_nobody_is_known_where_nobody_looked() -> None:
