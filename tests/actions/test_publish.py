@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,8 +10,7 @@ from pathlib import Path
 import pytest
 from actions.fake_github import AUTHOR, REPOSITORY, FakeGitHub, Fault
 from helpers.plans.sample_plan import sample_plan
-from helpers.program.call import ROOT, Ended
-from helpers.waiting import HANG
+from helpers.program.call import ROOT, Ended, captured
 
 from reconciler.model.plan import Plan
 from reconciler.render import as_markdown
@@ -51,14 +49,8 @@ def publish(
         "GITHUB_OUTPUT": str(folder / "output"),
         **variables,
     }
-    ended = subprocess.run(
-        [sys.executable, str(PROGRAM), *files, "--pause", "0.01", *more],
-        env={name: value for name, value in given.items() if value},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANG,
-    )
+    command = [sys.executable, str(PROGRAM), *files, "--pause", "0.01", *more]
+    ended = captured(command, env={name: value for name, value in given.items() if value})
     for text in (ended.stdout, ended.stderr, *(path.read_text("utf-8") for path in folder.iterdir())):
         assert TOKEN not in text
     assert github.strangers == []
@@ -67,20 +59,12 @@ def publish(
 
 def test_its_labels_are_those_of_a_plan() -> None:
     # In a process of its own: the folder of an action is no package.
-    told = subprocess.run(
-        [sys.executable, "-c", "import publish; print(publish.LABELS)"],
-        cwd=PROGRAM.parent,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    told = captured([sys.executable, "-c", "import publish; print(publish.LABELS)"], PROGRAM.parent)
     assert told.stdout.strip() == str(LABELS)
 
 
 def test_it_needs_nothing_but_the_standard_library() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-S", "-E", "-s", str(PROGRAM), "--help"], capture_output=True, text=True, check=False
-    )
+    ended = captured([sys.executable, "-S", "-E", "-s", PROGRAM, "--help"])
     assert (ended.returncode, "--markdown FILE" in ended.stdout) == (0, True)
 
 

@@ -3,13 +3,12 @@
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from helpers.program.call import ROOT, Program, modules_loaded_by
+from helpers.program.call import ROOT, Program, captured, modules_loaded_by
 
 from reconciler.cli.main import VERBS, main
 
@@ -130,23 +129,13 @@ def test_a_shell_completes_as_its_script_asks(shell: str, tmp_path: Path) -> Non
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
     }
-    script = subprocess.run(
-        ["reconciler"], env={**environment, "_RECONCILER_COMPLETE": f"{shell}_source"}, cwd=tmp_path,
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+    script = captured(["reconciler"], tmp_path, {**environment, "_RECONCILER_COMPLETE": f"{shell}_source"}).stdout
     assert re.search(rf"_RECONCILER_COMPLETE={shell}_complete", script)
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell} here: its script was made, and its protocol is tested above")
     (tmp_path / "completion").write_text(script, "utf-8")
     (tmp_path / "ask").write_text(SCRIPTS[shell], "utf-8")
-    ended = subprocess.run(
-        [shell, *(["-f"] if shell == "zsh" else []), "ask"],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = captured([shell, *(["-f"] if shell == "zsh" else []), "ask"], tmp_path, environment)
     assert ended.returncode == 0, ended.stderr
     assert {"prod-eu", "prod-us"} <= set(ended.stdout.split()), ended.stderr
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 import pytest
-from helpers.program.call import ROOT, Ended, Program, all_of, modules_loaded_by, run_program
+from helpers.program.call import ROOT, Ended, Program, all_of, captured, modules_loaded_by, run_program
 from helpers.waiting import HANG
 
 from reconciler.cli import main as entry
@@ -92,9 +92,7 @@ def test_an_error_cannot_steer_the_terminal(reconciler: Program, monkeypatch: py
 def test_our_own_fault_is_one_sentence_and_a_traceback_only_if_asked_for() -> None:
     code = "import reconciler.cli.main as m\nm.reconciler.callback = lambda: 1 / 0\nraise SystemExit(m.main({}))"
     quiet, loud = (
-        subprocess.run(
-            [sys.executable, "-c", code.format(arguments)], cwd=ROOT, capture_output=True, text=True, check=False
-        )
+        captured([sys.executable, "-c", code.format(arguments)], ROOT)
         for arguments in ("['validate']", "['-v', 'validate']")
     )
     assert quiet.returncode == loud.returncode == 1

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli.mirrored import ROOT, topic, write
 from helpers.program.call import Ended, Program
-from helpers.program.documents import document
+from helpers.program.documents import document, edit
 
 from reconciler.command.options import Asked
 from reconciler.command.several import of_each, tell_failed
@@ -38,10 +38,7 @@ def _fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def replace(name: str, old: str, new: str) -> None:
-    file = ROOT / name / "cluster.yaml"
-    text = file.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new))
+    edit(ROOT / name / "cluster.yaml", old, new)
 
 
 def write_replicas(name: str, leaders: list[int]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.end_state import in_flight, throttles
-from helpers.program.call import ROOT
+from helpers.program.call import ROOT, captured
 from helpers.program.documents import document, write_simulated
 from helpers.waiting import HANG
 
@@ -77,9 +77,7 @@ def unread(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def in_shell(line: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["/bin/sh", "-c", line], cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG, check=False
-    )
+    return captured(["/bin/sh", "-c", line], cwd, ENVIRONMENT)
 
 
 @pytest.mark.parametrize("arguments", ["--help", "show plan.json -o json"])

@@ -4,14 +4,13 @@ import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from helpers.program.call import ROOT, Program, modules_loaded_by
+from helpers.program.call import ROOT, Captured, Program, captured, modules_loaded_by
 from helpers.program.documents import document
 
 pytestmark = pytest.mark.long
@@ -143,15 +142,8 @@ def test_the_hook_runs_as_it_is_written_without_network_or_spark(folder: Path, t
         "PYTHONPATH": os.pathsep.join([str(tmp_path / "site"), str(ROOT)]),
     }
 
-    def commit() -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            shlex.split(hook["entry"]),
-            cwd=folder.parents[1],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+    def commit() -> Captured:
+        return captured(shlex.split(hook["entry"]), folder.parents[1], environment)
 
     refused = commit()
     assert refused.returncode == 1, refused.stderr

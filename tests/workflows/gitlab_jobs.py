@@ -10,14 +10,13 @@ Understood is what our pipelines use, and nothing else: another key of a job is 
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
-from helpers.waiting import HANG
+from helpers.program.call import Captured, captured
 
 INPUT = re.compile(r"\$\[\[ inputs\.([\w-]+) \]\]")
 UNDERSTOOD = frozenset(
@@ -138,16 +137,8 @@ class Pipelines:
                     shutil.copy(checkout / path, kept)
 
 
-def bash(lines: list[str], folder: Path, variables: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
+def bash(lines: list[str], folder: Path, variables: Mapping[str, str]) -> Captured:
     """Run lines of a job as GitLab's runner does."""
     base = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER_", "CI_"))}
-    return subprocess.run(
-        ["bash", "-c", "\n".join(["set -eo pipefail", *lines])],
-        cwd=folder,
-        env={**base, **{name: str(value) for name, value in variables.items()}},
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    environment = {**base, **{name: str(value) for name, value in variables.items()}}
+    return captured(["bash", "-c", "\n".join(["set -eo pipefail", *lines])], folder, environment)

@@ -11,13 +11,12 @@ people's actions four are known: a checkout (the workspace is there), a Python (
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
-from helpers.waiting import HANG
+from helpers.program.call import captured
 
 EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
 TOKEN = re.compile(r"\s*('(?:[^']|'')*'|&&|\|\||==|!=|!|\(|\)|[A-Za-z_][\w.-]*)")
@@ -205,16 +204,8 @@ class _Run:
         }
         script_file = self.temp / "step.sh"
         script_file.write_text(script)
-        done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script_file)],
-            cwd=self.runner.workspace,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=HANG,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        command: list[str | Path] = ["bash", "--noprofile", "--norc", "-eo", "pipefail", script_file]
+        done = captured(command, self.runner.workspace, environment)
         self.job.log += done.stdout + done.stderr
         self.job.summary += files["GITHUB_STEP_SUMMARY"].read_text()
         self.job.paths += files["GITHUB_PATH"].read_text().splitlines()

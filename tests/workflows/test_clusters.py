@@ -3,13 +3,14 @@
 import json
 import shutil
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from actions.fake_github import FakeGitHub
+from helpers.program.call import captured
 from helpers.program.command_line import reconciler
+from helpers.program.documents import edit
 from workflows.fake_artifacts import TOKEN, Artifacts
 from workflows.steps import Job, WorkflowSteps
 
@@ -20,13 +21,8 @@ DEMO = ROOT / "desired-state" / "demo"
 
 def told_of(folder: Path, names: list[str], summary: Path | None = None) -> tuple[int, list[list[str]]]:
     """Return the exit code of the summary, and the rows of what it prints."""
-    done = subprocess.run(
-        [sys.executable, PROGRAMS / "summary.py", folder, json.dumps(names)],
-        env={"GITHUB_STEP_SUMMARY": str(summary or "")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command: list[str | Path] = [sys.executable, PROGRAMS / "summary.py", folder, json.dumps(names)]
+    done = captured(command, env={"GITHUB_STEP_SUMMARY": str(summary or "")})
     assert done.stderr == ""
     head, *rows = done.stdout.splitlines()
     assert head == f"{len(names)} cluster{'' if len(names) == 1 else 's'}:"
@@ -88,13 +84,8 @@ def test_clusters_are_the_folders_with_a_cluster_document(tmp_path: Path) -> Non
         (tmp_path / "state" / name / "cluster.yaml").touch()
     (tmp_path / "state" / "policies").mkdir()
     output = tmp_path / "output"
-    done = subprocess.run(
-        [sys.executable, PROGRAMS / "clusters.py", tmp_path / "state"],
-        env={"GITHUB_OUTPUT": str(output)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command: list[str | Path] = [sys.executable, PROGRAMS / "clusters.py", tmp_path / "state"]
+    done = captured(command, env={"GITHUB_OUTPUT": str(output)})
     assert output.read_text() == f'names=["Test_2", "prod-eu", "{"x" * 21}"]\n'
     assert [line.partition(" ")[0] for line in done.stdout.splitlines()[:2]] == [
         "::error::'no",
@@ -118,8 +109,7 @@ def test_an_environment_that_asks_nobody_is_refused(
         "GITHUB_TOKEN": TOKEN,
         "RUNNER_TEMP": str(tmp_path),
     }
-    command: list[str | Path] = [sys.executable, PROGRAMS / "reviewers.py", "kafka-apply-demo"]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    done = captured([sys.executable, PROGRAMS / "reviewers.py", "kafka-apply-demo"], env=variables)
     assert (done.returncode, done.stderr) == (code, "")
     assert done.stdout.startswith(f"::error::the environment kafka-apply-demo {told}" if code else "")
     assert (tmp_path / "result").exists() == bool(code)
@@ -167,12 +157,6 @@ def add_cluster(root: Path, name: str) -> None:
     shutil.copytree(DEMO, root / name, ignore=shutil.ignore_patterns("*.example"))
     edit(root / name / "cluster.yaml", "name: demo", f"name: {name}")
     edit(root / name / "cluster.yaml", "  clusterId: ", "  # clusterId: ")
-
-
-def edit(file: Path, old: str, new: str) -> None:
-    text = file.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new))
 
 
 def nobody(cluster: Path) -> None:

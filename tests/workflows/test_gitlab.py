@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.program.call import Program
+from helpers.program.call import Program, captured
+from helpers.program.documents import edit
 from workflows.fake_gitlab import JOB_TOKEN, NOTE_TOKEN, OTHER, OWN, FakeGitLab
 from workflows.gitlab_jobs import Jobs, Pipelines, included, jobs_of
-from workflows.test_clusters import add_cluster, drift, edit
+from workflows.test_clusters import add_cluster, drift
 from workflows.test_clusters import nobody as nobody_answers
 
 HOME = Path(".gitlab", "reconciler")
@@ -55,7 +56,7 @@ def of_repository(top: Path) -> Jobs:
 
 def told(gitlab: FakeGitLab, *words: str | Path, **more: str) -> tuple[int, str]:
     command = [sys.executable, HOME / "gitlab.py", *words]
-    done = subprocess.run(command, env={**gitlab.variables, **more}, capture_output=True, text=True, check=False)
+    done = captured(command, env={**gitlab.variables, **more})
     assert done.stderr == ""
     assert not any(token in done.stdout for token in (JOB_TOKEN, NOTE_TOKEN))
     assert gitlab.strangers == []
@@ -131,10 +132,10 @@ def test_gitlabs_own_schema_takes_the_files(pipelines: Pipelines, tmp_path: Path
         for number, text in enumerate(file.read_text().split("\n---\n")):
             part = tmp_path / f"{number}-{file.name}"
             part.write_text(text)
-            done = subprocess.run([*check, part], capture_output=True, text=True, check=False)
+            done = captured([*check, part])
             assert done.returncode == 0, f"{file.name}: {done.stdout}"
     part.write_text("job: {script: [x], whne: manual, when: sometimes}")
-    assert subprocess.run([*check, part], capture_output=True, check=False).returncode != 0
+    assert captured([*check, part]).returncode != 0
 
 
 # The chain.

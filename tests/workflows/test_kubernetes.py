@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 import yaml
-from helpers.program.call import Program
+from helpers.program.call import Program, captured
+from helpers.program.documents import edit
 from helpers.program.git import git
-from helpers.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTERS = Path("kubernetes", "clusters")
@@ -253,14 +253,7 @@ class Pod:
         ]
         told = [str(word) for mount in mounts for word in mount]
         room = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", ROOM, "room", str(self.folder / "room")]
-        return subprocess.run(
-            [*room, *told, "--", *words],
-            capture_output=True,
-            text=True,
-            timeout=HANG,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        return captured([*room, *told, "--", *words])
 
     @property
     def digest(self) -> str:
@@ -296,11 +289,9 @@ def committed(top: Path) -> None:
     subprocess.run(["chown", "-R", f"{USER}:{USER}", top / ".git"], check=True)
 
 
-def edit(top: Path, old: str, new: str) -> None:
+def commit_edit(top: Path, old: str, new: str) -> None:
     """Change the cluster's document, and commit it."""
-    file = top / "desired-state" / "prod-eu" / "cluster.yaml"
-    assert old in file.read_text()
-    file.write_text(file.read_text().replace(old, new))
+    edit(top / "desired-state" / "prod-eu" / "cluster.yaml", old, new)
     committed(top)
 
 
@@ -319,7 +310,7 @@ def test_a_cron_job_plans_waits_for_its_approval_and_applies_that_plan(pod: Pod,
     again = pod.runs()
     assert (again.returncode, pod.digest, "waits for" in again.stdout) == (0, waits, True), again
 
-    edit(tmp_path, "throttle: 50MiB", "throttle: 60MiB")  # what was planned is no longer what is desired
+    commit_edit(tmp_path, "throttle: 50MiB", "throttle: 60MiB")  # what was planned is no longer what is desired
     pod.approve(waits)
     newer = pod.runs()
     assert (newer.returncode, "waits for" in newer.stdout, pod.digest != waits) == (0, True, True), newer
@@ -348,6 +339,6 @@ def test_a_plan_that_is_refused_or_stale_is_not_applied(pod: Pod, tmp_path: Path
     pod.state = json.dumps(cluster).encode()
     ended = pod.runs()
     assert (ended.returncode, "waits for" in ended.stdout, pod.digest != stale) == (0, True, True), ended
-    edit(tmp_path, "movedBytes: 250GiB", "movedBytes: 1GiB")
+    commit_edit(tmp_path, "movedBytes: 250GiB", "movedBytes: 1GiB")
     refused = pod.runs()
     assert (refused.returncode, (pod.folder / "plans" / "plan.json").exists()) == (3, False), refused

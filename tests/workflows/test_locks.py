@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.figures import Tell
+from helpers.program.call import captured
 from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -129,13 +130,8 @@ def test_extras_without_a_lock_are_refused_in_one_sentence(tmp_path: Path) -> No
 
 
 def installing(extras: str, temp: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [ROOT / ".github" / "actions" / "install.sh", extras],
-        env={**os.environ, "RUNNER_TEMP": str(temp), "GITHUB_PATH": str(temp / "path")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "RUNNER_TEMP": str(temp), "GITHUB_PATH": str(temp / "path")}
+    return captured([ROOT / ".github" / "actions" / "install.sh", extras], env=environment)
 
 
 @pytest.mark.deep
@@ -145,16 +141,12 @@ def test_what_is_locked_is_enough_and_fits_together(extras: str, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     programs = Path((tmp_path / "path").read_text().strip())
     subprocess.run([programs / "pip", "check"], check=True)
-    listed = subprocess.run(
-        [programs / "pip", "freeze"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    listed = captured([programs / "pip", "freeze"]).stdout.splitlines()
     locked = {(pin.name, pin.version) for pin in [*pins("spark" if extras else "base"), *pins("build")]}
     ours = PROJECT["project"]["name"]
     installed = {(canonicalize_name(name), version) for name, _, version in (line.partition("==") for line in listed)}
     assert {one for one in installed if not one[0].startswith(ours)} <= locked
-    help_text = subprocess.run(
-        [programs / "reconciler", "--help"], capture_output=True, text=True, check=True, cwd=tmp_path
-    )
+    help_text = captured([programs / "reconciler", "--help"], tmp_path)
     assert help_text.stdout.startswith("Usage: reconciler")
 
 
@@ -179,7 +171,7 @@ def test_every_machine_finds_a_wheel_of_each_package_but_pyspark(tmp_path: Path)
                 "-r",
                 LOCKS / f"{lock}.txt",
             ]
-            told = subprocess.run(command, capture_output=True, text=True, check=False)
+            told = captured(command)
             held = len([pin for pin in pins(lock) if pin.holds_on(machine)])
             assert f"Would install {held} packages" in told.stderr, told.stderr
 

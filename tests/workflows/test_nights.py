@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from helpers.plans.resealed import resealed
+from helpers.program.call import captured
+from helpers.program.documents import edit
 from workflows.fake_artifacts import TOKEN, Artifacts, artifact, ended_job, workflow_run, zipped
 from workflows.steps import Job, WorkflowSteps
 
@@ -81,21 +83,17 @@ class Workflow:
         ended.log = found.log + ended.log
         return ended
 
-    def edited(self, name: str, old: str, new: str) -> None:
-        """Replace a text in a file of the workspace."""
-        path = self.steps.workspace / name
-        assert old in path.read_text()
-        path.write_text(path.read_text().replace(old, new))
-
     def boxed(self, time: str, before: str) -> None:
         """Give each run that much time."""
-        self.edited(".github/workflows/apply-cluster.yml", f"max-duration: {before}", f"max-duration: {time}")
+        edit(
+            self.steps.workspace / ".github/workflows/apply-cluster.yml",
+            f"max-duration: {before}",
+            f"max-duration: {time}",
+        )
 
     def reconciler(self, *arguments: str) -> None:
         """Run a verb as an operator does on a machine of their own, with its own journals."""
-        done = subprocess.run(
-            [sys.executable, "-m", "reconciler", *arguments], cwd=self.steps.workspace, capture_output=True, check=False
-        )
+        done = captured([sys.executable, "-m", "reconciler", *arguments], self.steps.workspace)
         assert done.returncode == 0, done.stderr
 
 
@@ -103,7 +101,7 @@ class Workflow:
 def workflow(steps: WorkflowSteps, github: Artifacts) -> Workflow:
     """Return the workflow over a demo that takes several stages."""
     made = Workflow(steps, github)
-    made.edited("desired-state/demo/cluster.yaml", "perBroker: 10 ", "perBroker: 1 ")
+    edit(made.steps.workspace / "desired-state/demo/cluster.yaml", "perBroker: 10 ", "perBroker: 1 ")
     return made
 
 
@@ -122,7 +120,7 @@ def test_what_was_approved_is_applied_though_a_newer_plan_was_made(workflow: Wor
     assert first.result == "success"
     approved = workflow.steps.folder / "approved"
     shutil.copytree(workflow.steps.artifacts, approved)
-    workflow.edited("desired-state/demo/cluster.yaml", "throttle: 50MiB", "throttle: 60MiB")
+    edit(workflow.steps.workspace / "desired-state/demo/cluster.yaml", "throttle: 50MiB", "throttle: 60MiB")
     assert workflow.merged().result == "success"
     newer = id_of(workflow.plan)
     workflow.begins("push")  # GitHub lists the newer one now; the approval is the first run's
@@ -217,7 +215,7 @@ def test_a_newer_merge_ends_it_even_where_its_own_plan_is_refused(workflow: Work
     workflow.boxed("1s", before="5h")
     workflow.merged()
     workflow.approved()
-    workflow.edited("desired-state/demo/cluster.yaml", "movedBytes: 250GiB", "movedBytes: 1GiB")
+    edit(workflow.steps.workspace / "desired-state/demo/cluster.yaml", "movedBytes: 250GiB", "movedBytes: 1GiB")
     refused = workflow.merged()
     assert (refused.result, "::error::The plan is refused" in refused.log) == ("failure", True)
     assert workflow.approved().result == "skipped"
@@ -244,12 +242,12 @@ def test_what_was_rolled_back_is_not_done_again(workflow: Workflow) -> None:
 @pytest.mark.deep
 def test_a_plan_that_was_approved_outside_the_windows_is_begun_at_night(workflow: Workflow) -> None:
     window = "  windows: [{days: [mon], from: '00:00', to: '00:01', timezone: UTC}]\n"
-    workflow.edited("desired-state/demo/cluster.yaml", "  simulation:", f"{window}  simulation:")
+    edit(workflow.steps.workspace / "desired-state/demo/cluster.yaml", "  simulation:", f"{window}  simulation:")
     workflow.merged()
     late = workflow.approved()
     assert (late.result, "(KR423)" in late.log) == ("success", True), late.log
     assert "Plan applied: unfinished." in late.summary
-    workflow.edited("desired-state/demo/cluster.yaml", window, "")
+    edit(workflow.steps.workspace / "desired-state/demo/cluster.yaml", window, "")
     night = workflow.night()
     assert (night.result, "Plan applied: done." in night.summary) == ("success", True), night.log
 
@@ -332,13 +330,7 @@ def outcome(github: Artifacts, folder: Path) -> tuple[int | None, int]:
         "GITHUB_OUTPUT": str(folder / "output"),
         "DEFAULT_BRANCH": "main",
     }
-    ended = subprocess.run(
-        [sys.executable, str(PROGRAM), "apply.yml", "demo", str(folder / "plan")],
-        env=variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = captured([sys.executable, PROGRAM, "apply.yml", "demo", folder / "plan"], env=variables)
     assert TOKEN not in ended.stdout + ended.stderr
     plan = folder / "plan" / "plan.json"
     if ended.returncode:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from actions.fake_github import FakeGitHub
+from helpers.program.call import captured
 from helpers.program.receiver import SECRET, Receiver
 from workflows.fake_artifacts import TOKEN, Artifacts, artifact, zipped
 from workflows.steps import WorkflowSteps
@@ -188,19 +189,12 @@ def test_only_a_run_whose_time_was_over_is_unfinished(
     program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{told}\nleft to do: 3 of 5 stages\nEND\nexit {ended}\n")
     program.chmod(0o755)
     files = {name: str(tmp_path / name) for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
-    done = subprocess.run(
-        [*BASH, apply_script()],
-        env={
-            **os.environ,
-            **files,
-            "PATH": f"{tmp_path}:{os.environ['PATH']}",
-            "PLAN": str(tmp_path / "plan.json"),
-            "RUNNER_TEMP": str(tmp_path),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    more = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "PLAN": str(tmp_path / "plan.json"),
+        "RUNNER_TEMP": str(tmp_path),
+    }
+    done = captured([*BASH, apply_script()], env={**os.environ, **files, **more})
     assert (done.returncode, told in done.stderr) == (code, True), done.stderr
     result = (tmp_path / "result").read_text().splitlines()
     assert result == (["5"] if state == "unfinished" else [str(ended), *([told.splitlines()[0]] if ended else [])])

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from helpers.figures import Tell
+from helpers.program.call import captured
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -35,9 +35,7 @@ def jobs() -> Iterator[tuple[str, str, Mapping[str, object], Mapping[str, object
 
 def test_zizmor_finds_nothing(figures: Tell) -> None:
     zizmor = Path(sys.executable).with_name("zizmor")
-    done = subprocess.run(
-        [zizmor, "--offline", "--no-progress", ".github"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = captured([zizmor, "--offline", "--no-progress", ".github"], ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     figures("workflows", f"{len(WORKFLOWS)} workflows and {len(ACTIONS)} actions, zizmor: 0 findings")
 
@@ -48,7 +46,7 @@ def test_actionlint_finds_nothing(figures: Tell) -> None:
     if actionlint is None and go is None:
         pytest.skip("actionlint is a Go program: neither it nor Go is here; ci.yml runs it in a step of its own")
     command = [actionlint] if actionlint else [str(go), "run", ACTIONLINT]
-    done = subprocess.run([*command, *map(str, WORKFLOWS)], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = captured([*command, *WORKFLOWS], ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     figures("workflows, too", "actionlint: 0 findings")
 

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import click
 import pytest
+from helpers.waiting import HANG
 
 from reconciler.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[3]
+Captured = subprocess.CompletedProcess[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +39,26 @@ class Program:
         return Ended(code, click.unstyle(out), click.unstyle(err))
 
 
+def captured(
+    command: Sequence[str | Path], cwd: Path | None = None, env: Mapping[str, str] | None = None, stdin: str = ""
+) -> Captured:
+    """Run a command with its streams caught, however it ends; one that hangs fails."""
+    return subprocess.run(
+        command, cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=HANG, check=False
+    )
+
+
 def run_program(*arguments: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None, stdin: str = "") -> Ended:
     """Run the program in its own process."""
-    ended = subprocess.run(
-        [sys.executable, "-m", "reconciler", *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **(env or {})},
-        input=stdin,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
+    ended = captured([sys.executable, "-m", "reconciler", *arguments], cwd, environment, stdin)
     return Ended(ended.returncode, ended.stdout, ended.stderr)
 
 
 def modules_loaded_by(*arguments: str, cwd: Path = ROOT) -> frozenset[str]:
     """Return the top-level names of all modules that a run of the program imports."""
-    ended = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "reconciler", *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+    command = [sys.executable, "-X", "importtime", "-m", "reconciler", *arguments]
+    ended = captured(command, cwd, {**os.environ, "PYTHONPATH": str(ROOT)})
     lines = (line for line in ended.stderr.splitlines() if line.startswith("import time:"))
     return frozenset(line.rpartition("|")[2].strip().partition(".")[0] for line in lines)
 

@@ -11,6 +11,13 @@ def document(kind: str, name: str, spec: str = "{}") -> str:
     return f"apiVersion: reconciler/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n"
 
 
+def edit(file: Path, old: str, new: str) -> None:
+    """Replace a text that is in the file."""
+    text = file.read_text("utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), "utf-8")
+
+
 def write_simulated(observed: Cluster, *documents: str, name: str = "small", spec: str = "") -> Path:
     """Write a simulated cluster, and documents behind its own, below the working folder; return its snapshot."""
     snapshot = Path("desired-state", name, "snapshot.json")
