@@ -3,9 +3,8 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-import click
 import pytest
-from helpers.program.call import Program
+from helpers.program.call import Program, on_a_terminal
 from helpers.program.held_runs import HeldRun
 from helpers.waiting import wait_for
 
@@ -26,14 +25,7 @@ def planned(planned_demo: Path, tmp_path: Path) -> Path:
 def test_on_a_terminal_the_plan_is_shown_and_asked_for(
     reconciler: Program, planned: Path, monkeypatch: pytest.MonkeyPatch, *, answer: bool, code: int
 ) -> None:
-    asked: list[str] = []
-
-    def confirm(text: str, **_: object) -> bool:
-        asked.append(text)
-        return answer
-
-    monkeypatch.setattr("reconciler.command.terminal.is_interactive", lambda: True)
-    monkeypatch.setattr(click, "confirm", confirm)
+    asked = on_a_terminal(monkeypatch, answer=answer)
     snapshot = planned / "desired-state" / "demo" / "snapshot.json"
     before = snapshot.read_bytes()
     ended = reconciler("apply", "plan.json")

@@ -6,10 +6,9 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import click
 import pytest
 from helpers.clusters.small_cluster import small_cluster
-from helpers.program.call import Program, all_of
+from helpers.program.call import Program, all_of, on_a_terminal
 from helpers.program.documents import document, write_simulated
 from helpers.program.held_runs import HeldRun
 from helpers.waiting import wait_for
@@ -146,14 +145,7 @@ def test_a_rollback_runs_with_yes_and_a_second_one_has_nothing_to_do(reconciler:
 def test_on_a_terminal_the_rollback_is_shown_and_asked_for(
     reconciler: Program, applied: Path, monkeypatch: pytest.MonkeyPatch, *, answer: bool, code: int
 ) -> None:
-    asked: list[str] = []
-
-    def confirm(text: str, **_: object) -> bool:
-        asked.append(text)
-        return answer
-
-    monkeypatch.setattr("reconciler.command.terminal.is_interactive", lambda: True)
-    monkeypatch.setattr(click, "confirm", confirm)
+    asked = on_a_terminal(monkeypatch, answer=answer)
     ended = reconciler("cancel", "--rollback")
     assert ended.code == code
     assert asked == ["Run this rollback on small (simulated)?"]

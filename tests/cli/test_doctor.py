@@ -9,10 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import click
 import pytest
 from helpers.clusters.small_cluster import small_cluster
-from helpers.program.call import Program
+from helpers.program.call import Program, on_a_terminal
 from helpers.program.documents import document, write_simulated
 from jsonschema import Draft7Validator
 
@@ -189,8 +188,7 @@ def test_on_a_terminal_it_asks_first(
     crashed: Program, monkeypatch: pytest.MonkeyPatch, *, answer: bool, code: int
 ) -> None:
     changed(later)
-    monkeypatch.setattr("reconciler.command.terminal.is_interactive", lambda: True)
-    monkeypatch.setattr(click, "confirm", lambda _text, **_: answer)
+    on_a_terminal(monkeypatch, answer=answer)
     assert crashed("doctor", "--fix", "throttles").code == code
     assert (throttles() == OPERATORS) is answer
 

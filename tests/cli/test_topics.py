@@ -8,24 +8,12 @@ from typing import Any
 
 import pytest
 from helpers.program.call import Program, modules_loaded_by
+from helpers.program.documents import document
 
 pytestmark = pytest.mark.long
 
 DESCRIBED = Path(__file__).parent / "described_topics"
 """What kafka-topics 4.3 printed of six brokers of which two were killed, and our snapshot of them then."""
-CLUSTER = """\
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: NAME}
-spec: {simulation: state.json}
-"""
-TOPIC = """\
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {name: orders, labels: {owner: OWNER}}
-spec: {partitions: 2}
-"""
 PARTITIONS = [
     {"partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1, 2], "sizes": [2048, 2048], "endOffset": 1200},
     {"partition": 1, "leader": 2, "replicas": [2, 1], "isr": [2, 1], "sizes": [1024, 1024], "endOffset": 40},
@@ -59,7 +47,8 @@ def declare(name: str = "prod", owner: str = "shop", **state: object) -> None:
     """Write a simulated cluster that declares one of its two topics."""
     folder = Path("desired-state") / name
     folder.mkdir(parents=True)
-    (folder / "cluster.yaml").write_text(CLUSTER.replace("NAME", name) + TOPIC.replace("OWNER", owner))
+    topic = document("Topic", "orders", "{partitions: 2}", f"{{owner: {owner}}}")
+    (folder / "cluster.yaml").write_text(f"{document('Cluster', name, '{simulation: state.json}')}---\n{topic}")
     (folder / "state.json").write_text(json.dumps(STATE | state))
 
 

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from helpers.program.documents import document
 
 from reconciler.files.layout import LaidFile, class_home, homes, laid_files, usual_classes, with_added
 from reconciler.files.strict_yaml import read_yaml
 
-CLUSTER = "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {}\n"
-TOPIC = "apiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {}}}\nspec: {{{}}}\n"
-NEW = TOPIC.format("new", "partitions: 1")
+A = document("Topic", "a")
+NEW = document("Topic", "new", "{partitions: 1}")
 SHOP = {"shop.yaml": ["shop.orders", "shop.returns"], "web.yaml": ["web.clicks", "pages"]}
 
 
@@ -63,10 +63,10 @@ def test_the_class_of_most_topics_that_share_most_words_is_the_usual_one() -> No
 def test_what_a_folder_declares_is_read_and_a_file_behind_a_link_is_no_home(tmp_path: Path) -> None:
     folder = tmp_path / "prod"
     (folder / "sub").mkdir(parents=True)
-    (folder / "cluster.yaml").write_text(CLUSTER)
-    classes = "apiVersion: reconciler/v1\nkind: TopicClass\nmetadata: {name: gold}\nspec: {replicationFactor: 3}\n"
-    (folder / "sub" / "c.yaml").write_text(f"{classes}---\n{TOPIC.format('x.a', 'class: gold')}")
-    (tmp_path / "shared.yaml").write_text(TOPIC.format("y.a", ""))
+    (folder / "cluster.yaml").write_text(document("Cluster", "prod"))
+    classes = document("TopicClass", "gold", "{replicationFactor: 3}")
+    (folder / "sub" / "c.yaml").write_text(f"{classes}---\n{document('Topic', 'x.a', '{class: gold}')}")
+    (tmp_path / "shared.yaml").write_text(document("Topic", "y.a"))
     (folder / "linked.yaml").symlink_to(tmp_path / "shared.yaml")
     read = {file.name: file for file in laid_files(tmp_path, "prod")}
     assert [*read] == ["cluster.yaml", "linked.yaml", "sub/c.yaml"]
@@ -85,13 +85,13 @@ def test_what_a_folder_declares_is_read_and_a_file_behind_a_link_is_no_home(tmp_
     [
         "",
         "# only a comment",
-        TOPIC.format("a", ""),
-        TOPIC.format("a", "").rstrip("\n") + "   # no line end, a comment",
-        TOPIC.format("a", "").replace("\n", "\r\n"),
-        "\ufeff" + TOPIC.format("é", ""),
-        f"---\n{TOPIC.format('a', '')}---\n",
-        f"{TOPIC.format('a', '')}...\n",
-        f"{TOPIC.format('a', '')}# the end\n\n\n",
+        A,
+        A.rstrip("\n") + "   # no line end, a comment",
+        A.replace("\n", "\r\n"),
+        "\ufeff" + document("Topic", "é"),
+        f"---\n{A}---\n",
+        f"{A}...\n",
+        f"{A}# the end\n\n\n",
         "{kind: Topic,\n metadata: {name: a}}",
         "a: |+\n  text\n\n",
         "a: |-\n  text",

@@ -19,7 +19,6 @@ from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import CRASH_POINTS, Killed, planted
 from reconciler.apply.run import run_plan
 from reconciler.files.plan_file import read_plan, with_id
-from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster, Window
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Refused
@@ -34,28 +33,26 @@ pytestmark = pytest.mark.long
 
 INPUTS = Inputs(cluster="small")
 Undo = Callable[..., RolledBack]
-
-
-def plan_for(before: Cluster) -> Plan:
-    """Return a plan whose first stages end, and whose last is killed in flight: factors, orders, a whole swap."""
-    return with_id(
-        plan_of(
-            [
-                ReassignStage(1, (move("orders-1", "2,3,1", "3,2,1"), move("payments-1", "2,4", "4,2,5")), RATE),
-                ElectStage(2, (election("orders-1", 3), election("payments-1", 4))),
-                ReassignStage(3, (move("clicks-0", "1,2,3", "4,5,6"), move("clicks-1", "2,3,1", "2,3")), RATE),
-                ReassignStage(4, (move("orders-0", "1,2,3", "4,5,1"), move("payments-0", "2,4", "2,4,6")), RATE),
-            ],
-            before,
-        )
+BEFORE = half_full()
+# Its first stages end, and its last is killed in flight: factors, orders, a whole swap.
+PLAN = with_id(
+    plan_of(
+        [
+            ReassignStage(1, (move("orders-1", "2,3,1", "3,2,1"), move("payments-1", "2,4", "4,2,5")), RATE),
+            ElectStage(2, (election("orders-1", 3), election("payments-1", 4))),
+            ReassignStage(3, (move("clicks-0", "1,2,3", "4,5,6"), move("clicks-1", "2,3,1", "2,3")), RATE),
+            ReassignStage(4, (move("orders-0", "1,2,3", "4,5,1"), move("payments-0", "2,4", "2,4,6")), RATE),
+        ],
+        BEFORE,
     )
+)
 
 
 @pytest.fixture
 def admin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimulatedAdmin:
     """Return the cluster that the verb finds, whatever it is given; the folder is empty."""
     monkeypatch.chdir(tmp_path)
-    return found_by_the_verb(monkeypatch, admin_of(half_full()))
+    return found_by_the_verb(monkeypatch, admin_of(BEFORE))
 
 
 def found_by_the_verb(monkeypatch: pytest.MonkeyPatch, admin: SimulatedAdmin) -> SimulatedAdmin:
@@ -67,12 +64,12 @@ def found_by_the_verb(monkeypatch: pytest.MonkeyPatch, admin: SimulatedAdmin) ->
     return admin
 
 
-def run(admin: SimulatedAdmin, plan: Plan) -> None:
+def run(admin: SimulatedAdmin, plan: Plan = PLAN) -> None:
     keep_plan(INPUTS, plan)
     run_plan(plan, admin, run_journal(INPUTS, plan))
 
 
-def run_killed_in_its_last_stage(admin: SimulatedAdmin, plan: Plan) -> None:
+def run_killed_in_its_last_stage(admin: SimulatedAdmin) -> None:
     """Run the plan until its last stage is in flight; there the process dies."""
     polls = count()
 
@@ -81,19 +78,19 @@ def run_killed_in_its_last_stage(admin: SimulatedAdmin, plan: Plan) -> None:
             raise Killed
 
     with planted(kill), pytest.raises(Killed):
-        run(admin, plan)
+        run(admin)
     assert in_flight(admin.cluster) == ["orders-0", "payments-0"]
 
 
-def undo(plan: Plan, **hooks: object) -> RolledBack:
+def undo(plan: Plan = PLAN, **hooks: object) -> RolledBack:
     return verb.roll_back(INPUTS, plan, verb.Hooks(**hooks))  # type: ignore[arg-type]
 
 
-def undo_until_it_ends(admin: SimulatedAdmin, plan: Plan) -> None:
+def undo_until_it_ends(admin: SimulatedAdmin) -> None:
     """Roll back; where something that nobody here knows is in flight, wait until it has ended, as it says."""
     for _ in range(5):
         try:
-            undo(plan)
+            undo()
         except RunFailed as error:
             if error.code != "KR719":
                 raise
@@ -104,211 +101,185 @@ def undo_until_it_ends(admin: SimulatedAdmin, plan: Plan) -> None:
 
 
 def test_what_is_in_flight_is_taken_back_and_what_had_ended_is_undone(admin: SimulatedAdmin) -> None:
-    before = admin.cluster
-    plan = plan_for(before)
-    run_killed_in_its_last_stage(admin, plan)
-    ended = undo(plan)
-    assert differences(before, admin.cluster) == []
+    run_killed_in_its_last_stage(admin)
+    ended = undo()
+    assert differences(BEFORE, admin.cluster) == []
     assert ended.cancelled is not None
     assert "2 taken back (" in str(ended.cancelled.tally)
     assert ended.cancelled.stages_done == 3
     (ran,) = ended.runs
     made, result = ran.plan, ran.result
-    assert made.source.rolls_back == plan.id
+    assert made.source.rolls_back == PLAN.id
     assert result.state is RunState.DONE
     writes = admin.writes
-    assert undo(plan).runs == ()
+    assert undo().runs == ()
     assert admin.writes == writes
 
 
 def test_a_plan_that_never_ran_has_nothing_to_undo(admin: SimulatedAdmin) -> None:
-    ended = undo(plan_for(admin.cluster))
+    ended = undo()
     assert (ended.runs, admin.writes) == ((), 0)
 
 
 def test_after_a_rollback_the_plan_can_run_again_and_be_undone_again(admin: SimulatedAdmin) -> None:
-    before = admin.cluster
-    plan = plan_for(before)
     for _ in range(2):
-        run(admin, plan)
-        assert len(undo(plan).runs) == 1
-        assert differences(before, admin.cluster) == []
+        run(admin)
+        assert len(undo().runs) == 1
+        assert differences(BEFORE, admin.cluster) == []
 
 
 def test_a_rollback_can_itself_be_undone_when_it_is_named(admin: SimulatedAdmin) -> None:
-    plan = plan_for(admin.cluster)
-    run(admin, plan)
+    run(admin)
     after = admin.cluster
-    made = undo(plan).runs[0].plan
+    made = undo().runs[0].plan
     undo(made)
     assert assignments(admin.cluster) == assignments(after)
 
 
 def test_the_plan_is_found_by_the_latest_run_even_when_that_is_its_rollback(admin: SimulatedAdmin) -> None:
-    plan = plan_for(admin.cluster)
     with pytest.raises(verb.NoRun, match="no run of small is known on this machine"):
         verb.plan_to_undo(INPUTS, None)
-    run(admin, plan)
-    assert verb.plan_to_undo(INPUTS, None) == plan
-    made = undo(plan).runs[0].plan
+    run(admin)
+    assert verb.plan_to_undo(INPUTS, None) == PLAN
+    made = undo().runs[0].plan
     assert verb.plan_to_cancel(INPUTS, None) == made
-    assert verb.plan_to_undo(INPUTS, None) == plan
-    Path("runs", "small", f"{plan.id}.plan.json").unlink()
-    with pytest.raises(verb.NoRun, match=f"the rollback of plan {plan.id}, which is not known here"):
+    assert verb.plan_to_undo(INPUTS, None) == PLAN
+    Path("runs", "small", f"{PLAN.id}.plan.json").unlink()
+    with pytest.raises(verb.NoRun, match=f"the rollback of plan {PLAN.id}, which is not known here"):
         verb.plan_to_undo(INPUTS, None)
 
 
 def test_the_plan_can_be_shown_first_and_nothing_is_changed(admin: SimulatedAdmin) -> None:
-    before = admin.cluster
-    plan = plan_for(before)
-    run_killed_in_its_last_stage(admin, plan)
+    run_killed_in_its_last_stage(admin)
     writes, seen = admin.writes, admin.cluster
-    shown = verb.rollback_plan(INPUTS, plan).plan
+    shown = verb.rollback_plan(INPUTS, PLAN).plan
     assert (admin.writes, admin.cluster) == (writes, seen)
     assert shown.warnings[0].code == "KR859"
     assert "2 moves of plan" in shown.warnings[0].message
-    made = undo(plan).runs[0].plan
+    made = undo().runs[0].plan
     assert (made.stages, made.rollback) == (shown.stages, shown.rollback)
 
 
 def test_the_plan_shown_first_runs_by_apply_too(admin: SimulatedAdmin) -> None:
-    before = admin.cluster
-    plan = plan_for(before)
-    run_killed_in_its_last_stage(admin, plan)
-    shown = verb.rollback_plan(INPUTS, plan).plan
-    cancel_run(plan, admin, run_journal(INPUTS, plan))
+    run_killed_in_its_last_stage(admin)
+    shown = verb.rollback_plan(INPUTS, PLAN).plan
+    cancel_run(PLAN, admin, run_journal(INPUTS, PLAN))
     run(admin, shown)
-    assert differences(before, admin.cluster) == []
-    assert undo(plan).runs == ()
+    assert differences(BEFORE, admin.cluster) == []
+    assert undo().runs == ()
 
 
 def test_who_is_asked_may_decline_and_only_the_cancel_has_happened(admin: SimulatedAdmin) -> None:
-    before = admin.cluster
-    plan = plan_for(before)
-    run_killed_in_its_last_stage(admin, plan)
+    run_killed_in_its_last_stage(admin)
     asked: list[Plan] = []
 
     def decline(shown: Plan) -> bool:
         asked.append(shown)
         return False
 
-    ended = undo(plan, is_confirmed=decline)
+    ended = undo(is_confirmed=decline)
     assert ended.is_declined
-    assert [one.source.rolls_back for one in asked] == [plan.id]
+    assert [one.source.rolls_back for one in asked] == [PLAN.id]
     assert in_flight(admin.cluster) == []
-    assert admin.cluster.partition(TopicPartition("orders", 1)) != before.partition(TopicPartition("orders", 1))
-    assert throttles(admin.cluster) == throttles(before)
+    assert admin.cluster.partition(TopicPartition("orders", 1)) != BEFORE.partition(TopicPartition("orders", 1))
+    assert throttles(admin.cluster) == throttles(BEFORE)
 
 
 def test_what_cannot_go_back_is_named_and_the_rest_goes_back(admin: SimulatedAdmin) -> None:
-    before = admin.cluster
-    plan = plan_for(before)
-    run(admin, plan)
+    run(admin)
     admin.reassign({TopicPartition("orders", 1): (6, 5, 4)})
     admin.clock.sleep(600)
     with pytest.raises(RunFailed, match=r"orders-1 is on .*somebody else moved it") as error:
-        undo(plan)
+        undo()
     assert error.value.code == "KR717"
     assert error.value.result is not None
     assert error.value.result.state is RunState.DONE
-    assert [line.split(":")[0] for line in differences(before, admin.cluster)] == ["orders-1"]
+    assert [line.split(":")[0] for line in differences(BEFORE, admin.cluster)] == ["orders-1"]
 
 
 def test_a_dead_original_is_waited_for_by_rolling_back_again(admin: SimulatedAdmin) -> None:
-    before = admin.cluster
-    plan = plan_for(before)
-    run(admin, plan)
+    run(admin)
     admin.kill_broker(3)
     with pytest.raises(RunFailed, match="broker 3 is not alive"):
-        undo(plan)
+        undo()
     admin.return_broker(3)
     admin.clock.sleep(600)
-    undo(plan)
+    undo()
     # Nobody touched quiet-0: its leader left with broker 3, and comes back at Kafka's own election.
-    assert [line.split(":")[0] for line in differences(before, admin.cluster)] == ["quiet-0"]
+    assert [line.split(":")[0] for line in differences(BEFORE, admin.cluster)] == ["quiet-0"]
 
 
 def test_a_signal_between_cancel_and_rollback_stops_there(admin: SimulatedAdmin) -> None:
-    before = admin.cluster
-    plan = plan_for(before)
-    run_killed_in_its_last_stage(admin, plan)
+    run_killed_in_its_last_stage(admin)
     with pytest.raises(StoppedEarly, match="what was in flight is back") as error:
-        undo(plan, should_stop=lambda: "SIGTERM came")
+        undo(should_stop=lambda: "SIGTERM came")
     assert error.value.code == "KR718"
-    undo(plan)
-    assert differences(before, admin.cluster) == []
+    undo()
+    assert differences(BEFORE, admin.cluster) == []
 
 
 def test_a_stopped_rollback_says_how_to_go_on_and_goes_on(admin: SimulatedAdmin) -> None:
-    before = admin.cluster
-    plan = plan_for(before)
-    run(admin, plan)
+    run(admin)
     turns = count()
     with pytest.raises(StoppedEarly, match="cancel --rollback goes on with it"):
-        undo(plan, should_stop=lambda: "SIGINT came" if next(turns) > 8 else None)
-    assert throttles(admin.cluster) == throttles(before)
-    begun = verb.rollback_plan(INPUTS, plan)
+        undo(should_stop=lambda: "SIGINT came" if next(turns) > 8 else None)
+    assert throttles(admin.cluster) == throttles(BEFORE)
+    begun = verb.rollback_plan(INPUTS, PLAN)
     assert begun.is_begun
-    ended = undo(plan)
+    ended = undo()
     assert ended.runs[0].plan == begun.plan
-    assert differences(before, admin.cluster) == []
+    assert differences(BEFORE, admin.cluster) == []
 
 
 def test_outside_the_windows_it_is_refused_after_the_cancel(
     admin: SimulatedAdmin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = admin.cluster
-    plan = plan_for(before)
-    run_killed_in_its_last_stage(admin, plan)
+    run_killed_in_its_last_stage(admin)
     never = Desired(DesiredCluster("small", windows=(Window(("sun",), "03:00", "03:01"),)))
     monkeypatch.setattr(verb, "declared_as_far", lambda *_arguments: (never, None))
     with pytest.raises(Refused, match=r"outside the windows[\s\S]*cancel --rollback goes on with it"):
-        undo(plan)
+        undo()
     assert in_flight(admin.cluster) == []
-    assert throttles(admin.cluster) == throttles(before)
+    assert throttles(admin.cluster) == throttles(BEFORE)
     monkeypatch.setattr(verb, "declared_as_far", lambda *_arguments: (None, None))
-    undo(plan)
-    assert differences(before, admin.cluster) == []
+    undo()
+    assert differences(BEFORE, admin.cluster) == []
 
 
 def test_a_named_journal_keeps_the_rollback_beside_it(admin: SimulatedAdmin) -> None:
     inputs = Inputs(cluster="small", journal="here.jsonl")
-    plan = plan_for(admin.cluster)
-    keep_plan(inputs, plan)
-    run_plan(plan, admin, run_journal(inputs, plan))
-    verb.roll_back(inputs, plan)
-    assert read_plan(f"here.small.{plan.id}.plan.json") == plan
-    (rollback,) = set(Path().glob("here.*.plan.json")) - {Path(f"here.small.{plan.id}.plan.json")}
-    assert read_plan(rollback).source.rolls_back == plan.id
+    keep_plan(inputs, PLAN)
+    run_plan(PLAN, admin, run_journal(inputs, PLAN))
+    verb.roll_back(inputs, PLAN)
+    assert read_plan(f"here.small.{PLAN.id}.plan.json") == PLAN
+    (rollback,) = set(Path().glob("here.*.plan.json")) - {Path(f"here.small.{PLAN.id}.plan.json")}
+    assert read_plan(rollback).source.rolls_back == PLAN.id
     assert not Path("runs").exists()
 
 
 def boundaries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return every boundary that cancel and rollback pass, in order."""
-    admin = found_by_the_verb(monkeypatch, admin_of(half_full()))
-    plan = plan_for(half_full())
-    run_killed_in_its_last_stage(admin, plan)
+    admin = found_by_the_verb(monkeypatch, admin_of(BEFORE))
+    run_killed_in_its_last_stage(admin)
     bomb = Bomb()
     with planted(bomb):
-        undo(plan)
+        undo()
     rmtree("runs", ignore_errors=True)  # a cancel that finds nothing to do writes no journal
     assert set(bomb.passed) <= set(CRASH_POINTS)
     return bomb.passed
 
 
 def killed_and_started_again(monkeypatch: pytest.MonkeyPatch, at: int, *, is_elsewhere: bool) -> None:
-    before = half_full()
-    plan = plan_for(before)
-    admin = found_by_the_verb(monkeypatch, admin_of(before))
-    run_killed_in_its_last_stage(admin, plan)
+    admin = found_by_the_verb(monkeypatch, admin_of(BEFORE))
+    run_killed_in_its_last_stage(admin)
     with planted(Bomb(at)), pytest.raises(Killed):
-        undo(plan)
+        undo()
     if is_elsewhere:
         rmtree("runs", ignore_errors=True)  # a cancel that finds nothing to do writes no journal
-    undo_until_it_ends(admin, plan)
-    assert differences(before, admin.cluster) == [], f"killed at {at}, elsewhere: {is_elsewhere}"
+    undo_until_it_ends(admin)
+    assert differences(BEFORE, admin.cluster) == [], f"killed at {at}, elsewhere: {is_elsewhere}"
     writes = admin.writes
-    undo(plan)
+    undo()
     assert admin.writes == writes, f"killed at {at}, elsewhere: {is_elsewhere}"
     rmtree("runs", ignore_errors=True)  # a cancel that finds nothing to do writes no journal
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from helpers.program.documents import document
 
 from reconciler.workflow.inputs import Inputs, NotNamed
 from reconciler.workflow.several import clusters_named
@@ -16,8 +17,7 @@ def _fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, stage in STAGES.items():
         folder = Path("desired-state") / name
         folder.mkdir(parents=True)
-        labels = f"labels: {{stage: {stage}, at: {name}}}"
-        text = f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: {name}, {labels}}}\nspec: {{}}\n"
+        text = document("Cluster", name, labels=f"{{stage: {stage}, at: {name}}}")
         (folder / "cluster.yaml").write_text(text)
 
 

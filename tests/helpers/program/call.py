@@ -48,6 +48,19 @@ def captured(
     )
 
 
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch, *, answer: bool) -> list[str]:
+    """Have the program find itself on a terminal, and whoever it asks answer so; return what it has asked."""
+    asked: list[str] = []
+
+    def confirm(text: str, **_: object) -> bool:
+        asked.append(text)
+        return answer
+
+    monkeypatch.setattr("reconciler.command.terminal.is_interactive", lambda: True)
+    monkeypatch.setattr(click, "confirm", confirm)
+    return asked
+
+
 def run_program(*arguments: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None, stdin: str = "") -> Ended:
     """Run the program in its own process."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}

@@ -6,9 +6,10 @@ from reconciler.files.snapshot import write_snapshot
 from reconciler.model.cluster import Cluster
 
 
-def document(kind: str, name: str, spec: str = "{}") -> str:
+def document(kind: str, name: str, spec: str = "{}", labels: str = "{}") -> str:
     """Return a document of four lines; its spec is in one."""
-    return f"apiVersion: reconciler/v1\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n"
+    metadata = f"name: {name}" if labels == "{}" else f"name: {name}, labels: {labels}"
+    return f"apiVersion: reconciler/v1\nkind: {kind}\nmetadata: {{{metadata}}}\nspec: {spec}\n"
 
 
 def edit(file: Path, old: str, new: str) -> None:
