@@ -25,6 +25,14 @@ def state(tmp_path: Path) -> str:
     return "state.json"
 
 
+def declare(spec: str) -> Path:
+    """Write a Cluster document with that spec; return its folder."""
+    folder = Path("desired-state/prod")
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(document("Cluster", "prod", spec))
+    return folder
+
+
 def files() -> dict[str, bytes]:
     return {str(file): file.read_bytes() for file in sorted(Path().rglob("*")) if file.is_file()}
 
@@ -79,11 +87,9 @@ def test_json_says_all_of_it_in_the_schemas_form(reconciler: Program, state: str
 def test_beside_a_cluster_file_that_says_how_to_reach_it_only_the_rest_is_written(
     reconciler: Program, state: str
 ) -> None:
-    folder = Path("desired-state/prod")
-    folder.mkdir(parents=True)
+    folder = declare("{simulation: snapshot.json, elections: off}")
+    own = (folder / "cluster.yaml").read_text()
     shutil.copy(state, folder / "snapshot.json")
-    own = document("Cluster", "prod", "{simulation: snapshot.json, elections: off}")
-    (folder / "cluster.yaml").write_text(own)
     made = reconciler("import", "--cluster", "prod")
     assert made.code == 0
     assert "(not written: cluster.yaml was there, and stays)" in made.err
@@ -107,9 +113,7 @@ def test_elections_are_written_off_where_a_plan_would_hold_some(reconciler: Prog
 
 def test_a_cluster_file_that_is_there_and_wants_elections_is_told_to_hold_some(reconciler: Program) -> None:
     write_snapshot(small_cluster("a-0: 2,1 leader 1"), "state.json")
-    folder = Path("desired-state/prod")
-    folder.mkdir(parents=True)
-    (folder / "cluster.yaml").write_text("apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: prod}\nspec: {}\n")
+    declare("{}")
     made = reconciler("import", "--state", "state.json", "--cluster", "prod")
     assert "a plan elects it, unless the cluster.yaml that is there says elections: off" in made.err
     assert "asks for more than the cluster keeps: a plan would hold 1 election (KR015)" in made.err
@@ -118,12 +122,7 @@ def test_a_cluster_file_that_is_there_and_wants_elections_is_told_to_hold_some(r
 def test_a_broker_that_is_to_leave_is_told_and_its_topics_are_declared_all_the_same(
     reconciler: Program, state: str
 ) -> None:
-    folder = Path("desired-state/prod")
-    folder.mkdir(parents=True)
-    spec = "{brokers: [{id: 5, state: draining}], topics: {managed: all, delete: allow}}"
-    (folder / "cluster.yaml").write_text(
-        f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: prod}}\nspec: {spec}\n"
-    )
+    declare("{brokers: [{id: 5, state: draining}], topics: {managed: all, delete: allow}}")
     made = reconciler("import", "--state", state)
     assert made.code == 64
     made = reconciler("import", "--state", state, "--cluster", "prod", "-o", "json")

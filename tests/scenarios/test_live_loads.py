@@ -8,6 +8,7 @@ import pytest
 from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import PartitionState
+from helpers.brokers.declared import declare
 from helpers.brokers.observer import Observer
 from helpers.program.call import Program
 from helpers.program.warm import reconciler
@@ -31,20 +32,7 @@ RATES = {
     8: 60_000,
     9: 40_000,
 }
-CLUSTER = """\
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: live}}
-spec:
-  client: {{bootstrap.servers: "{bootstrap}"}}
-  balance: {{networkIn: {{within: 10%}}, disk: {{within: 25%}}}}
-  moves: {{throttle: 50MiB/s}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {{name: clicks}}
-spec: {{placement: {{racks: {{spread: ignore}}}}}}
-"""
+DECLARED = "balance: {networkIn: {within: 10%}, disk: {within: 25%}}, moves: {throttle: 50MiB/s}"
 Loads = Mapping[int, float]
 
 
@@ -62,7 +50,7 @@ def test_a_measured_load_becomes_as_even_as_the_plan_predicted(
 ) -> None:
     kafka = new_kafka(broker_ids=BROKERS)
     create(kafka, {TOPIC: ASSIGNMENT})
-    write_desired(kafka, tmp_path)
+    declare(tmp_path, kafka, DECLARED, {TOPIC: "placement: {racks: {spread: ignore}}"})
     observer = Observer(kafka.bootstrap)
     with SkewedLoad(kafka.bootstrap, TOPIC, RATES) as load:
         loads_before = measured(program, tmp_path, "before")
@@ -84,12 +72,6 @@ def test_a_measured_load_becomes_as_even_as_the_plan_predicted(
     assert predicted < 1 + (before - 1) / 2
     assert after == pytest.approx(predicted, rel=0.1)
     assert before - after == pytest.approx(before - predicted, rel=0.1)
-
-
-def write_desired(kafka: KafkaCluster, folder: Path) -> None:
-    root = folder / "desired-state" / "live"
-    root.mkdir(parents=True)
-    (root / "cluster.yaml").write_text(CLUSTER.format(bootstrap=kafka.bootstrap))
 
 
 def measured(program: Program, folder: Path, name: str) -> Loads:

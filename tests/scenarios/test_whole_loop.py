@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import ResourceType
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import declare
 from helpers.brokers.delivery import Delivery, delivery_faults
 from helpers.brokers.observer import Observer
+from helpers.program.documents import document
 from helpers.program.warm import Ended, reconciler
 
 pytestmark = pytest.mark.brokers
@@ -33,30 +35,12 @@ class Operator:
 
     def write(self) -> None:
         """Write the desired state."""
-        root = self.folder / "desired-state" / "live"
-        root.mkdir(parents=True, exist_ok=True)
-        cluster = f"""
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: live}}
-spec:
-  client: {{bootstrap.servers: "{self.kafka.bootstrap}"}}
-  brokers: [{", ".join(self.brokers)}]
-  balance: {{replicas: even, leaders: even}}
-  moves: {{{self.moves}}}
----
-apiVersion: reconciler/v1
-kind: TopicClass
-metadata: {{name: spread}}
-spec:
-  placement: {{racks: {{spread: strict}}}}
-"""
-        (root / "cluster.yaml").write_text(cluster)
-        documents = [
-            f"apiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {name}}}\nspec: {{class: spread, {spec}}}\n"
-            for name, spec in self.topics.items()
-        ]
-        (root / "topics.yaml").write_text("---\n".join(documents))
+        brokers = ", ".join(self.brokers)
+        spec = f"brokers: [{brokers}], balance: {{replicas: even, leaders: even}}, moves: {{{self.moves}}}"
+        topics = {name: f"class: spread, {spec}" for name, spec in self.topics.items()}
+        root = declare(self.folder, self.kafka, spec, topics)
+        spread = document("TopicClass", "spread", "{placement: {racks: {spread: strict}}}")
+        (root / "classes.yaml").write_text(spread)
 
     def run(self, *arguments: str | Path, expect: int = 0) -> Ended:
         """Run one command on the cluster."""

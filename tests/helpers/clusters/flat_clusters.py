@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from helpers.program.documents import document
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import (
@@ -27,6 +28,7 @@ from reconciler.model.desired import (
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qk"
 MEDIAN_BYTES = 2e9
 SIGMA = 1.2
+STRICT = "placement: {racks: {spread: strict}}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,19 +175,13 @@ def _cluster_yaml(case: FlatCase) -> str:
         + (f"  brokers:\n{leaving}" if leaving else "")
         + "  balance: {replicas: even, leaders: even}\n"
         f"  moves: {{throttle: 50MiB/s, perBroker: {case.per_broker}}}\n"
-        "---\n"
-        "apiVersion: reconciler/v1\nkind: TopicClass\n"
-        "metadata: {name: flat}\n"
-        f"spec: {{replicationFactor: {case.after}, placement: {{racks: {{spread: strict}}}}}}\n"
+        "---\n" + document("TopicClass", "flat", f"{{replicationFactor: {case.after}, {STRICT}}}")
     )
 
 
 def _topics_yaml(case: FlatCase) -> str:
     return "---\n".join(
-        "apiVersion: reconciler/v1\nkind: Topic\n"
-        f"metadata: {{name: {name}}}\n"
-        f"spec: {{class: flat, partitions: {case.partitions}}}\n"
-        for name in _topic_names(case)
+        document("Topic", name, f"{{class: flat, partitions: {case.partitions}}}") for name in _topic_names(case)
     )
 
 
