@@ -3,11 +3,11 @@
 The rules are those that `helpers.plans.oracle` restates; bands and loads are restated here, from the contract alone.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from math import ceil, floor
+from math import ceil, floor, prod
 
 from helpers.plans.oracle import Demand, Problem, legal_sets, problem_of
 
@@ -31,24 +31,39 @@ class Least:
 def least_within(desired: Desired, observed: Cluster, loads: Loads) -> Least | None:
     """Return the optimum, None where there are too many placements to try."""
     problem = problem_of(desired, observed)
-    choices = [list(_choices(problem, demand)) for demand in problem.demands]
-    count = 1
-    for each in choices:
-        count *= len(each)
-    if count > MOST or not count:
+    every = placements(problem, orders, MOST)
+    if every is None:
         return None
     best: int | None = None
-    keys = [demand.topic_partition for demand in problem.demands]
-    for lists in product(*choices):
-        copied = sum(demand.bytes_copied(replicas) for demand, replicas in zip(problem.demands, lists, strict=True))
-        if (best is None or copied < best) and not outside(
-            problem, desired.cluster.balance, loads, dict(zip(keys, lists, strict=True))
-        ):
+    for lists in every:
+        copied = bytes_copied(problem, lists)
+        if (best is None or copied < best) and not outside(problem, desired.cluster.balance, loads, lists):
             best = copied
     return Least(best)
 
 
-def _choices(problem: Problem, demand: Demand) -> Iterator[tuple[int, ...]]:
+def placements(
+    problem: Problem, choices: Callable[[Problem, Demand], Iterable[tuple[int, ...]]], most: int
+) -> Iterator[Lists] | None:
+    """Return every placement by these choices of each partition, None where there are more than so many, or none."""
+    every = [list(choices(problem, demand)) for demand in problem.demands]
+    if not 0 < prod(map(len, every)) <= most:
+        return None
+    keys = [demand.topic_partition for demand in problem.demands]
+    return (dict(zip(keys, lists, strict=True)) for lists in product(*every))
+
+
+def bytes_copied(problem: Problem, lists: Lists) -> int:
+    """Return the bytes that a placement copies."""
+    return sum(demand.bytes_copied(lists[demand.topic_partition]) for demand in problem.demands)
+
+
+def sets(problem: Problem, demand: Demand) -> list[tuple[int, ...]]:
+    """Return each legal set; what is settled as it is ordered."""
+    return legal_sets(demand, problem.rack_of) if demand.settled is None else [demand.settled]
+
+
+def orders(problem: Problem, demand: Demand) -> Iterator[tuple[int, ...]]:
     """Yield each legal set once for each replica that may lead it, that one first."""
     if demand.settled is not None:
         yield demand.settled

@@ -7,7 +7,7 @@ from helpers.clusters.random_clusters import SMALL
 from helpers.depth import parts
 from helpers.plans.oracle import is_feasible, legal_sets
 from helpers.plans.planning import cluster_after, replicas_after
-from planner.load_balance.enumerated import least_within, outside
+from planner.load_balance.enumerated import bytes_copied, least_within, outside
 from planner.load_balance.planning import planned_with, random_loads
 
 pytestmark = pytest.mark.long
@@ -27,7 +27,7 @@ def test_bounds_lie_below_the_best_placement_and_values_above_and_nearly_all_ban
             continue
         placed = planned_with(desired, observed, loads)
         lists = replicas_after(observed, placed)
-        value = sum(demand.bytes_copied(lists[demand.topic_partition]) for demand in problem.demands)
+        value = bytes_copied(problem, lists)
         is_kept = not outside(problem, desired.cluster.balance, loads, lists)
         if least.bytes_copied is None:
             assert not is_kept

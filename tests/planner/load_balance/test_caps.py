@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import product
 from random import Random
 
 import numpy as np
 import pytest
 from helpers.depth import parts
-from helpers.plans.oracle import Problem, is_feasible, legal_sets
-from planner.load_balance.enumerated import MEASURES, carried
+from helpers.plans.oracle import Problem, is_feasible
+from planner.load_balance.enumerated import MEASURES, carried, placements, sets
 from planner.load_balance.planning import random_loads
 
 from reconciler.diff.compare import compare
@@ -38,11 +37,11 @@ def _placed(desired: Desired, observed: Cluster, loads: Loads, caps: Caps) -> Li
     balance = desired.cluster.balance
     sizes = [(key, each.bytes_to_copy) for key, _ in unmoved if (each := observed.partition(key)) is not None]
     of = measured(partitions, sizes, balance, loads).of
-    sets, leaders, _ = placed_with_loads(task, unmoved, balance, of, caps)
+    held, leaders, _ = placed_with_loads(task, unmoved, balance, of, caps)
     ids = task.eligible.ids
     found: dict[TopicPartition, tuple[int, ...]] = dict(unmoved)
     for row, key in enumerate(partitions.keys(np.arange(len(partitions)))):
-        members = [ids[column] for column in sets.held[row].tolist() if column >= 0]
+        members = [ids[column] for column in held.held[row].tolist() if column >= 0]
         members += [ids[column] for column in task.fixed[row].tolist() if column >= 0 and ids[column] not in members]
         leader = ids[int(leaders.column[row])]
         found[key] = (leader, *(one for one in members if one != leader))
@@ -56,17 +55,8 @@ def _above(problem: Problem, loads: Loads, lists: Lists, caps: Caps) -> int:
 
 def _can_be_kept(problem: Problem, loads: Loads, caps: Caps) -> bool | None:
     """Return whether any legal placement keeps the caps, None where there are too many to try."""
-    choices = [
-        [demand.settled] if demand.settled is not None else [*legal_sets(demand, problem.rack_of)]
-        for demand in problem.demands
-    ]
-    count = 1
-    for each in choices:
-        count *= len(each)
-    if count > 20_000 or not count:
-        return None
-    keys = [demand.topic_partition for demand in problem.demands]
-    return any(not _above(problem, loads, dict(zip(keys, each, strict=True)), caps) for each in product(*choices))
+    every = placements(problem, sets, 20_000)
+    return None if every is None else any(not _above(problem, loads, lists, caps) for lists in every)
 
 
 @parts("seeds", range(0, 300, 8), deep=range(300))

@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from math import ceil, floor
 from random import Random
 
@@ -13,7 +12,7 @@ from helpers.depth import parts
 from helpers.plans.oracle import Problem, is_feasible, most_of
 from helpers.plans.planning import cluster_after, planned, replicas_after
 from helpers.plans.proving import plan_of_placed
-from planner.load_balance.enumerated import Lists, _choices, outside
+from planner.load_balance.enumerated import Lists, bytes_copied, orders, outside, placements
 from planner.load_balance.planning import planned_with, random_loads
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
@@ -137,25 +136,20 @@ def test_on_tiny_clusters_bands_that_can_be_kept_nearly_always_are_and_bounds_ho
         desired = replace(desired, cluster=replace(desired.cluster, balance=balance))
         if not is_feasible(problem) or not problem.is_size_known:
             continue
-        choices = [list(_choices(problem, demand)) for demand in problem.demands]
-        keys = [demand.topic_partition for demand in problem.demands]
-        count = 1
-        for each in choices:
-            count *= len(each)
-        if count > 5_000:
+        every = placements(problem, orders, 5_000)
+        if every is None:
             continue
         within = [
             lists
-            for each in product(*choices)
-            if not _topics_outside(problem, target, lists := dict(zip(keys, each, strict=True)))
-            and not outside(problem, balance, loads, lists)
+            for lists in every
+            if not _topics_outside(problem, target, lists) and not outside(problem, balance, loads, lists)
         ]
         placed = planned_with(desired, observed, loads)
         lists = replicas_after(observed, placed)
         is_kept = not _topics_outside(problem, target, lists) and not outside(problem, balance, loads, lists)
         assert is_kept <= bool(within), seed
         if within:
-            least = min(sum(d.bytes_copied(each[d.topic_partition]) for d in problem.demands) for each in within)
+            least = min(bytes_copied(problem, each) for each in within)
             seen["attainable"] += 1
             seen["kept"] += is_kept
             if is_kept:
