@@ -11,6 +11,7 @@ import pytest
 from helpers.clusters.flat_clusters import CASE_A, CASE_B, FlatCase
 from helpers.clusters.loads_clusters import A_ADD
 from helpers.clusters.random_clusters import random_cluster, shuffled, with_unknown_sizes
+from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import parts
 from helpers.plans.oracle import Problem, is_feasible, problem_of
 from helpers.plans.planning import cluster_after, planned, replicas_after
@@ -34,13 +35,13 @@ from reconciler.model.desired import (
     Off,
     Within,
 )
-from reconciler.model.problem import InvalidInput
+from reconciler.model.problem import InvalidInput, Location
+from reconciler.model.words import size
 from reconciler.planner import budget_search
 from reconciler.planner.place import Placed, plan_curve, plan_placement
 from reconciler.proof.check import prove
 
-pytestmark = pytest.mark.long
-deep = pytest.mark.deep
+deep, long = pytest.mark.deep, pytest.mark.long
 
 TENTHS = range(11)
 JOINING, LEAVING = replace(CASE_A, topics=10), replace(CASE_B, topics=10)
@@ -89,6 +90,7 @@ def _copied(placed: Placed) -> int:
     return sum(move.bytes for move in placed.moves)
 
 
+@long
 @parts("count", 2, deep=400)
 def test_at_every_tenth_of_the_bytes_no_placement_within_the_budget_is_more_even_and_none_as_even_copies_less(
     count: int,
@@ -107,6 +109,7 @@ def test_at_every_tenth_of_the_bytes_no_placement_within_the_budget_is_more_even
     assert tried > 10 * count
 
 
+@long
 @parts("count", 3, deep=300)
 def test_each_plan_within_a_budget_is_proved_and_a_better_balance_than_it_has_is_not(count: int) -> None:
     tight, refused = 0, 0
@@ -142,12 +145,16 @@ def test_a_plan_that_copies_more_than_its_budget_or_buys_nothing_for_it_is_not_p
     told = replace(plan, budgeted=less, source=replace(plan.source, budget=Budget(bytes=whole // 5)))
     assert "more than its budget" in str(prove(told, desired, observed).wrong)
     assert "not what it was made with" in str(prove(replace(plan, budgeted=less), desired, observed).wrong)
-    idle = plan_of_placed(desired, observed, planned(desired, observed, budget=Budget(bytes=0)), budget)
+    nothing = planned(desired, observed, budget=Budget(bytes=0))
+    assert nothing.warnings[0].code == "KR871"
+    assert nothing.warnings[0].message.startswith("a budget of 0 B brings the balance no nearer: each step copies more")
+    idle = plan_of_placed(desired, observed, nothing, budget)
     assert idle.budgeted is not None
     idle = replace(idle, budgeted=replace(idle.budgeted, bytes=whole // 4))
     assert "less than its budget" in str(prove(idle, desired, observed).wrong)
 
 
+@long
 @parts("seeds", (3, 6), deep=range(80))
 def test_topics_come_after_brokers_and_both_are_as_even_as_the_budget_allows(seeds: Sequence[int]) -> None:
     for seed in seeds:
@@ -171,8 +178,8 @@ def test_what_mends_rules_is_never_cut_and_its_excess_is_told() -> None:
     assert _copied(placed) == mended
     assert placed.budgeted is not None
     assert placed.budgeted.excess == mended - mended // 2
-    assert [each.code for each in placed.warnings if each.code.startswith("KR87")] == ["KR870"]
-    assert "more than the budget" in placed.warnings[0].message
+    excess = f"{size(placed.budgeted.excess)} more than the budget: the plan is made of that alone"
+    assert [(each.code, excess in each.message) for each in placed.warnings] == [("KR870", True)]
     assert _copied(whole) > mended
 
 
@@ -180,6 +187,7 @@ def _six_and_three(balance: Balance) -> FlatCase:
     return FlatCase("x", 6, 3, 12, 12, joining=3, balance=balance)
 
 
+@long
 @pytest.mark.parametrize(
     "case",
     [
@@ -221,6 +229,7 @@ def _curve(desired: Desired, observed: Cluster) -> CurveReport:
     return plan_curve(desired, observed, rules, compare(desired, observed, rules))
 
 
+@long
 @pytest.mark.parametrize("case", [JOINING, LEAVING, replace(JOINING, balance=Balance(replicas=Even(), topics=Even()))])
 def test_the_curve_gets_better_with_each_byte_and_its_points_are_what_a_budget_of_their_bytes_buys(
     case: FlatCase,
@@ -240,6 +249,7 @@ def test_the_curve_gets_better_with_each_byte_and_its_points_are_what_a_budget_o
         assert _copied(placed) == point.bytes
 
 
+@long
 @parts("count", 3, deep=20)
 def test_the_curve_of_a_small_cluster_lies_on_what_enumeration_finds(count: int) -> None:
     for case, desired, observed, problem in _cases(count):
@@ -251,10 +261,32 @@ def test_the_curve_of_a_small_cluster_lies_on_what_enumeration_finds(count: int)
 
 def test_a_budget_of_time_needs_a_throttle_and_one_of_bytes_needs_sizes() -> None:
     desired, observed = JOINING.build()
-    with pytest.raises(InvalidInput, match=r"moves\.throttle is not written"):
-        planned(desired, observed, budget=Budget(seconds=60))
-    with pytest.raises(InvalidInput, match=r"size of \d+ partitions is unknown"):
-        planned(desired, with_unknown_sizes(observed, 1), budget=Budget(bytes=1))
+    at = Location("c/cluster.yaml", 1)
+    placed = replace(desired, cluster=replace(desired.cluster, at=at))
+    with pytest.raises(
+        InvalidInput, match=r": --budget: a time needs a rate, and moves\.throttle is not written"
+    ) as no_rate:
+        planned(placed, observed, budget=Budget(seconds=60))
+    assert [(one.code, one.at) for one in no_rate.value.problems] == [("KR371", at)]
+    unknown = with_unknown_sizes(observed, 1)
+    with pytest.raises(InvalidInput, match=r"^--budget: the size of \d+ partitions is unknown") as no_size:
+        planned(desired, unknown, budget=Budget(bytes=1))
+    assert [one.code for one in no_size.value.problems] == ["KR370"]
+    with pytest.raises(InvalidInput, match=r"^--curve: the size of \d+ partitions is unknown"):
+        _curve(desired, unknown)
+    empty = small_cluster("a-0: 1 size 0", "a-1: 1 size 0", brokers=(1, 2))
+    even = Desired(DesiredCluster("c", balance=Balance(replicas=Even())), {"a": DesiredTopic("a")})
+    assert len(planned(even, empty, budget=Budget(bytes=0)).moves) == 1
+
+
+@pytest.mark.parametrize("key", ["disk", "networkIn", "networkOut", None])
+def test_a_curve_of_loads_is_refused_at_the_line_that_asks_for_them(key: str | None) -> None:
+    desired, observed = JOINING.build()
+    at = {key: Location("c/cluster.yaml", 7)} if key else {}
+    balance = Balance(disk=Within(Fraction(1, 10)), at=at)
+    with pytest.raises(InvalidInput, match=r"--curve tells of counts alone") as refused:
+        _curve(replace(desired, cluster=replace(desired.cluster, balance=balance)), observed)
+    assert [(one.code, one.at) for one in refused.value.problems] == [("KR372", at.get(key or ""))]
 
 
 def test_a_budget_of_time_gives_the_busiest_broker_no_more_than_it_copies_in_it() -> None:
@@ -270,6 +302,7 @@ def test_a_budget_of_time_gives_the_busiest_broker_no_more_than_it_copies_in_it(
     assert 0.8 * 600 * rate < max(taken.values()) <= 600 * rate
 
 
+@long
 def test_with_loads_a_budget_goes_as_far_as_its_bytes_and_is_told() -> None:
     desired, observed, loads = replace(A_ADD, topics=10).build()
     rules = topic_rules(desired, observed)
@@ -281,6 +314,9 @@ def test_with_loads_a_budget_goes_as_far_as_its_bytes_and_is_told() -> None:
 
     whole = within(None)
     assert within(_copied(whole)).moves == whole.moves
+    rate = 1 + _copied(whole) // len(whole.balance_after)
+    desired = replace(desired, cluster=replace(desired.cluster, moves=MovePolicy(throttle_bytes_per_second=rate)))
+    assert plan_placement(desired, observed, rules, changes, loads=loads, budget=Budget(seconds=1)).moves == whole.moves
     shares = []
     for part in (0, 3, 8):
         placed = within(_copied(whole) * part // 10)

@@ -8,6 +8,7 @@ import pytest
 from helpers.depth import parts
 from planner.tight_clusters import SHARE, Tight, least_bytes, most_even, tight_cluster
 
+from reconciler.model.budget import Budget
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Balance, DesiredCluster, Even, Limits
 from reconciler.model.disk_space import NO_SPACE
@@ -63,6 +64,25 @@ def test_balances_of_topics_yield_to_the_limit_wherever_it_can_be_kept(seeds: ra
         plan = Planner().plan(case.desired, case.observed)
         assert (DISK_USE in _codes(plan)) == (least_bytes(case) is None), seed
         assert prove(plan, case.desired, case.observed).is_proved, seed
+
+
+@pytest.mark.long
+def test_within_the_bytes_of_a_plan_the_same_one_is_found_and_within_one_fewer_another() -> None:
+    for seed in (10, 17, 29):
+        case = tight_cluster(seed, balance=Balance(replicas=Even()))
+        whole = Planner().plan(case.desired, case.observed)
+        same, other = (
+            Planner(budget=Budget(bytes=most)).plan(case.desired, case.observed)
+            for most in (whole.summary.bytes, whole.summary.bytes - 1)
+        )
+        assert (same.stages, _codes(same)) == (whole.stages, _codes(whole)), seed
+        assert other.summary.bytes < whole.summary.bytes, seed
+
+
+@pytest.mark.long
+def test_where_no_disks_have_room_what_loads_find_instead_says_so_as_well() -> None:
+    case = tight_cluster(12, balance=Balance(replicas=Even()))
+    assert {DISK_USE, NO_SPACE, "KR842"} <= _codes(Planner().plan(case.desired, case.observed))
 
 
 def _with_limit(case: Tight, share: Fraction) -> tuple[DesiredCluster, Cluster]:
