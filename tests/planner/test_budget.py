@@ -269,7 +269,9 @@ def test_a_budget_of_time_needs_a_throttle_and_one_of_bytes_needs_sizes() -> Non
         planned(placed, observed, budget=Budget(seconds=60))
     assert [(one.code, one.at) for one in no_rate.value.problems] == [("KR371", at)]
     unknown = with_unknown_sizes(observed, 1)
-    with pytest.raises(InvalidInput, match=r"^--budget: the size of \d+ partitions is unknown") as no_size:
+    with pytest.raises(
+        InvalidInput, match=r"^--budget: the size of \d+ partitions is unknown \(topic-\d+-\d+ and others\)"
+    ) as no_size:
         planned(desired, unknown, budget=Budget(bytes=1))
     assert [one.code for one in no_size.value.problems] == ["KR370"]
     with pytest.raises(InvalidInput, match=r"^--curve: the size of \d+ partitions is unknown"):
