@@ -45,15 +45,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator["SparkSession"]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
     """Return the session, on two local cores; the program's own verbs find and use it, and leave it alive."""
     from pyspark.sql import SparkSession
 
     from reconciler.balance.spark.settings import SparkChoice, settings
 
     builder = SparkSession.builder
-    java = {"spark.driver.extraJavaOptions": QUICK_JAVA}
-    chosen = settings(SparkChoice("local[2]", "1g", conf=java), {}) | AS_IT_STANDS | ANSWERS_CLIENTS
+    # What serves clients makes the folder of tables where Java began: in the checkout, by default.
+    own = {
+        "spark.driver.extraJavaOptions": QUICK_JAVA,
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+    }
+    chosen = settings(SparkChoice("local[2]", "1g", conf=own), {}) | AS_IT_STANDS | ANSWERS_CLIENTS
     for name, value in chosen.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
