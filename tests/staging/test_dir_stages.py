@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
-from reconciler.model.cluster import Broker, Cluster, LogDir
+from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 from reconciler.model.desired import MovePolicy
 from reconciler.model.move import DirMove, Reason
+from reconciler.model.plan import Plan, Source
+from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, numbered
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.staging.dir_stages import dir_stages
+from reconciler.staging.dir_stages import dir_stages, dirs_back, with_dirs_back
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.step import Steps
 
@@ -57,3 +59,49 @@ def test_a_stage_holds_no_more_than_asked_for_and_takes_as_long_as_its_busiest_b
 def test_many_empty_replicas_take_their_turns_too() -> None:
     (stage,) = dir_stages([[move(number, 0) for number in range(30)]], MovePolicy(per_broker=10))
     assert stage.estimated_seconds == 5 + 2 * 3
+
+
+def undone_plan(*stages: Stage) -> Plan:
+    return Plan("c", "id", Source(""), stages=numbered(stages))
+
+
+def test_what_lies_where_a_plan_put_it_goes_back_and_all_else_is_told() -> None:
+    dirs = (LogDir("/d1", 200, 100), LogDir("/d2", 200, 0))
+    places = ["/d2", "/d3", "/d1", "", "/d2", "/d2", "/d2"]
+    partitions = [
+        Partition(number, 1, (1,), (1,), sizes=(30,) if number != 6 else (), log_dirs=(place,) if place else ())
+        for number, place in enumerate(places)
+    ]
+    partitions[5] = replace(partitions[5], sizes=(80,))
+    brokers = {1: Broker(1, log_dirs=dirs), 2: Broker(2, is_fenced=True, log_dirs=dirs)}
+    dead = Partition(7, 2, (2,), (2,), sizes=(1,), log_dirs=("/d2",))
+    observed = Cluster("id", brokers, {"t": Topic("t", (*partitions, dead))})
+    gone = replace(move(8, 1), topic_partition=TopicPartition("u", 0))
+    moved = [*(move(number, 1) for number in range(7)), move(7, 1, broker=2), gone]
+    moves, problems = dirs_back(undone_plan(*dir_stages([moved], MovePolicy())), observed)
+    assert [(one.topic_partition.partition, one.from_dir, one.to_dir) for one in moves] == [
+        (6, "/d2", "/d1"),
+        (5, "/d2", "/d1"),
+    ]
+    assert [(one.bytes, one.is_size_known) for one in moves] == [(0, False), (80, True)]
+    full = "that takes 110 B there, and 100 B are left. See to that"
+    words = [
+        "broker 2 is not alive. ",
+        full,
+        "broker 1 does not tell of it. ",
+        "is in /d3, where this plan never",
+        full,
+    ]
+    assert [one.code for one in problems] == ["KR856", "KR856", "KR856", "KR854", "KR856"]
+    assert [each in one.message for one, each in zip(problems, words, strict=True)] == [True] * len(words), problems
+
+
+def test_what_made_room_goes_back_last_and_the_rest_first() -> None:
+    policy = MovePolicy()
+    (early,), (late,) = dir_stages([[move(0, 9)]], policy), dir_stages([[move(1, 9)]], policy)
+    between = ReassignStage(1, (), 0, 0)
+    back = [move(number, 9, "/d2", "/d1") for number in (0, 1)]
+    first, middle, last = with_dirs_back(undone_plan(early, between, late), [between], back, policy)
+    assert isinstance(first, LogDirsStage)
+    assert isinstance(last, LogDirsStage)
+    assert (first.moves, middle, last.moves) == ((back[1],), replace(between, number=2), (back[0],))
