@@ -40,10 +40,7 @@ AREAS = {
         ("planner/place.py",),
         ("planner",),
         without=(
-            "planner/test_against_oracle.py",
             "planner/test_determinism.py",
-            "planner/test_proof.py",
-            "planner/load_balance/test_against_enumeration.py",
             "planner/load_balance/test_loads_clusters.py",
         ),
         judged=463,
@@ -51,7 +48,7 @@ AREAS = {
     "staging": Area(
         ("staging/*.py",),
         ("staging",),
-        without=("staging/test_laws.py", "staging/test_mutants.py", "staging/test_subsets.py"),
+        without=("staging/test_mutants.py",),
         judged=300,
     ),
     # What decides from values alone. What sends requests is shown by runs that are killed, and by brokers.

@@ -11,7 +11,6 @@ import pytest
 from helpers.clusters.flat_clusters import CASE_A, CASE_B, FlatCase
 from helpers.clusters.loads_clusters import A_ADD
 from helpers.clusters.random_clusters import random_cluster, shuffled, with_unknown_sizes
-from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import parts
 from helpers.plans.oracle import Problem, is_feasible, problem_of
 from helpers.plans.planning import cluster_after, planned, replicas_after
@@ -276,9 +275,6 @@ def test_a_budget_of_time_needs_a_throttle_and_one_of_bytes_needs_sizes() -> Non
     assert [one.code for one in no_size.value.problems] == ["KR370"]
     with pytest.raises(InvalidInput, match=r"^--curve: the size of \d+ partitions is unknown"):
         _curve(desired, unknown)
-    empty = small_cluster("a-0: 1 size 0", "a-1: 1 size 0", brokers=(1, 2))
-    even = Desired(DesiredCluster("c", balance=Balance(replicas=Even())), {"a": DesiredTopic("a")})
-    assert len(planned(even, empty, budget=Budget(bytes=0)).moves) == 1
 
 
 @pytest.mark.parametrize("key", ["disk", "networkIn", "networkOut", None])

@@ -35,8 +35,6 @@ from reconciler.model.problem import Location, PlacementInfeasible
 from reconciler.planner import goal, objectives, sparse_flow, start
 from reconciler.proof.check import prove
 
-pytestmark = pytest.mark.long
-
 AT = Location("cluster.yaml", 30)
 NOTHING = Balance()
 
@@ -70,6 +68,7 @@ def _drawn() -> list[tuple[int, Desired, Cluster, Problem, int]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("_every_path")
 @parts("every", 15, deep=1)
 def test_plans_are_as_good_as_enumeration_finds_proved_and_at_rest_or_refused(every: int) -> None:
@@ -98,6 +97,7 @@ def test_plans_are_as_good_as_enumeration_finds_proved_and_at_rest_or_refused(ev
     assert refused >= 30 // every
 
 
+@pytest.mark.long
 @parts("every", 10, deep=1)
 def test_the_least_limit_that_a_refusal_names_is_one_that_fits_and_one_less_does_not(every: int) -> None:
     tried = 0
@@ -114,6 +114,7 @@ def test_the_least_limit_that_a_refusal_names_is_one_that_fits_and_one_less_does
     assert tried >= 30 // every
 
 
+@pytest.mark.long
 def test_a_limit_that_nothing_reaches_changes_no_plan() -> None:
     for seed, desired, observed, _, _ in _drawn()[:20]:
         plain = replace(desired, cluster=replace(desired.cluster, limits=Limits()))
@@ -188,6 +189,7 @@ def test_an_even_balance_that_the_limit_bends_says_so() -> None:
     assert "limits.replicasPerBroker forbids more" in placed.warnings[0].message
 
 
+@pytest.mark.long
 def test_a_balance_of_loads_keeps_it_and_is_proved() -> None:
     sizes = [9, 8, 7, 1, 1, 1, 1, 1]
     observed = small_cluster(
