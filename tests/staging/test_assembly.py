@@ -15,8 +15,11 @@ from reconciler.staging.stages import stage_moves
 DRAINING_1 = {1: BrokerState.DRAINING}
 
 
-def plan_of(observed: Cluster, states: Mapping[int, BrokerState] = DRAINING_1) -> Plan:
-    wanted = desired(states, MovePolicy(throttle_bytes_per_second=1, election_batch=7, timeout_seconds=9))
+POLICY = MovePolicy(throttle_bytes_per_second=1, election_batch=7, timeout_seconds=9)
+
+
+def plan_of(observed: Cluster, states: Mapping[int, BrokerState] = DRAINING_1, policy: MovePolicy = POLICY) -> Plan:
+    wanted = desired(states, policy)
     staging = stage_moves(
         [move("t-0: 1,2,3 -> 4,2,3", Reason.DRAINING, size=5), move("t-1: 5,2,6 -> 2,6,5", Reason.LEADERS)],
         (),
@@ -49,6 +52,8 @@ def test_rollback_names_every_touched_partition_as_it_was() -> None:
         Restore(key("t-1"), (5, 2, 6), 5),
         Restore(key("u-0"), (2, 5), 5),
     )
+    alone = replace(OBSERVED, topics={name: topic for name, topic in OBSERVED.topics.items() if name != "other"})
+    assert plan_of(alone).rollback.assignments == plan_of(OBSERVED).rollback.assignments
 
 
 def test_the_brokers_needed_are_those_that_copies_end_on_or_come_from() -> None:
@@ -113,3 +118,4 @@ def test_a_draining_broker_is_cordoned_where_it_lives_and_knows_what_that_is(
     draining = replace(OBSERVED.brokers[1], settings=settings, is_fenced=is_fenced)
     observed = replace(OBSERVED, kafka_version=version, brokers={**OBSERVED.brokers, 1: draining})
     assert plan_of(observed).cordoned == cordoned
+    assert plan_of(observed, policy=replace(POLICY, is_draining_cordoned=False)).cordoned == ()

@@ -32,6 +32,12 @@ def test_what_does_not_fit_beside_the_others_waits_until_room_is_free() -> None:
     assert [[one.topic_partition.partition for one in some] for some in sets] == [[1], [0]]
 
 
+def test_what_moves_inside_a_broker_lies_twice_on_it_for_a_while() -> None:
+    used = disk(d1=60, d2=0)
+    used.moved_inside([move(0, 40)])
+    assert (used.held, used.peak) == ({1: 60, 2: 60}, {1: 100, 2: 60})
+
+
 def test_disks_that_can_only_change_places_are_overfilled_by_the_least_and_that_counts() -> None:
     used = disk(d1=60, d2=80)
     sets = used.moved_inside([move(0, 60), move(1, 80, "/d2", "/d1")])

@@ -241,3 +241,23 @@ def test_a_replica_without_data_is_predicted_in_the_dir_with_the_fewest_logs() -
     dirs = BrokerDirs([Dir("/a", 100, 100, 0, 2), Dir("/b", 100, 100, 9, 1)])
     dirs.create(key("new-0"))
     assert dirs.predicted == {key("new-0"): "/b"}
+
+
+def test_what_comes_to_a_dir_and_goes_from_it_counts_there() -> None:
+    one, other = Dir("/a", 100, 50, held=10, logs=3), Dir("/b", 100, 50, held=0, logs=4)
+    dirs = BrokerDirs([one, other])
+    dirs.begin(key("t-0"), 20, "/a")
+    dirs.take("/b", 7)
+    dirs.give("/a", 10)
+    assert (one.held, one.logs, one.peak, one.filled) == (20, 3, 30, 30)
+    assert (other.held, other.logs) == (7, 5)
+
+
+def test_where_a_log_may_leave_first_a_new_replica_may_come_beside_what_is_there() -> None:
+    one = Dir("/a", 100, 15, held=10, logs=1)
+    dirs = BrokerDirs([one, Dir("/b", 100, 100, held=0, logs=0)])
+    dirs.watch(10, [])
+    dirs.begin(key("t-0"), 10)
+    assert (one.most, dirs.shortfall_without("/a")) == (0, 5)
+    dirs.leave("/a")
+    assert one.most == 1
