@@ -61,8 +61,9 @@ class Figures:
         "| leaders/broker | stages | est. h | / bound | CPU s | MB |\n" + "|---" * 14 + "|"
     )
 
-    def __str__(self) -> str:
-        cells = (
+    def cells(self) -> Sequence[object]:
+        """Return the cells of the row."""
+        return (
             self.name,
             self.brokers,
             f"{self.partitions:,}",
@@ -78,7 +79,6 @@ class Figures:
             f"{self.cost.cpu_seconds:.2f}",
             f"{self.cost.peak_megabytes:.0f}",
         )
-        return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def cost_of(arguments: Sequence[str], *, may_fail: bool = False, cwd: Path | None = None) -> Cost:

@@ -9,7 +9,6 @@ a time, and leads half of them then.
 
 import json
 import os
-import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.table import show, show_row
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.run import MB, PLAN, LiveRun
 
@@ -67,8 +67,8 @@ def _seconds(moment: str) -> float:
     return datetime.fromisoformat(moment).timestamp()
 
 
-def measured(folder: Path, brokers: KafkaCluster, rate: int) -> tuple[str, float]:
-    """Return one row of the table, and what apply took over the estimate."""
+def measured(folder: Path, brokers: KafkaCluster, rate: int) -> float:
+    """Print one row of the table; return what apply took over the estimate."""
     both = {number: lists(number) for number in range(PARTITIONS)}
     before, after = ({number: two[side] for number, two in both.items()} for side in range(2))
     size, throttle = MEGABYTES[rate] * MB, f"{rate}MB/s"
@@ -80,15 +80,15 @@ def measured(folder: Path, brokers: KafkaCluster, rate: int) -> tuple[str, float
     run.start().ended(0)
     took = time.monotonic() - start
     cells = (rate, PARTITIONS * MEGABYTES[rate], summary["stages"], estimate, f"{took:.1f}", f"{took / estimate:.2f}")
-    return "| " + " | ".join(map(str, (*cells, "; ".join(stage_seconds(run))))) + " |", took / estimate
+    show_row(*cells, "; ".join(stage_seconds(run)))
+    return took / estimate
 
 
 def test_apply_takes_as_long_as_the_plan_says(tmp_path: Path, brokers: KafkaCluster) -> None:
-    sys.stdout.write(f"\n{HEADER}\n")
+    show(f"\n{HEADER}")
     ratios = {}
     for rate in map(int, os.environ.get("APPLY_RATES", "1,5,20").split(",")):
         folder = tmp_path / str(rate)
         folder.mkdir()
-        row, ratios[rate] = measured(folder, brokers, rate)
-        sys.stdout.write(f"{row}\n")
+        ratios[rate] = measured(folder, brokers, rate)
     assert {rate: ratio for rate, ratio in ratios.items() if not LEAST <= ratio <= MOST} == {}

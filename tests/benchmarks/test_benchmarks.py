@@ -5,12 +5,11 @@ brokers, and a number stands for case d with so many partitions.
 """
 
 import os
-import platform
-import sys
 from pathlib import Path
 
 import pytest
 from benchmarks.measure import Figures, figures_of, start_cost
+from benchmarks.table import MACHINE, show, show_row
 from helpers.clusters.flat_clusters import CASES, FlatCase, growing
 from helpers.program.written_commands import verbs
 
@@ -28,33 +27,28 @@ def _cases() -> list[FlatCase]:
     return [growing(int(name)) if name.isdigit() else CASES[name] for name in names]
 
 
-def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def test_plans_of_the_flat_clusters(tmp_path: Path) -> None:
-    _tell(f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n\n{Figures.HEADER}")
+    show(f"{MACHINE}{Figures.HEADER}")
     for case in _cases():
         folder = tmp_path / case.name
         folder.mkdir()
         figures = figures_of(case, folder)
-        _tell(str(figures))
+        show_row(*figures.cells())
         assert figures.ratio == 1, f"{case.name} copies {figures.ratio} times the least"
 
 
 def test_starting_the_program() -> None:
-    _tell(f"\n| start | CPU s | CPU s / {START_SECONDS} | MB |\n|---|---|---|---|")
+    show(f"\n| start | CPU s | CPU s / {START_SECONDS} | MB |\n|---|---|---|---|")
     for name, arguments in STARTS.items():
         cost = start_cost(arguments)
         ratio = cost.cpu_seconds / START_SECONDS
-        _tell(f"| {name} | {cost.cpu_seconds:.3f} | {ratio:.2f} | {cost.peak_megabytes:.0f} |")
+        show(f"| {name} | {cost.cpu_seconds:.3f} | {ratio:.2f} | {cost.peak_megabytes:.0f} |")
         assert cost.exit_code == (USAGE if "flag" in name else 0)
 
 
 def test_starting_every_verbs_help() -> None:
     costs = {" ".join(words): start_cost([*words, "--help"], times=3) for words, _ in verbs()}
-    _tell("\n| help of | CPU s | MB |\n|---|---|---|")
+    show("\n| help of | CPU s | MB |\n|---|---|---|")
     for name, cost in sorted(costs.items(), key=lambda each: -each[1].cpu_seconds)[:5]:
-        _tell(f"| {name} | {cost.cpu_seconds:.3f} | {cost.peak_megabytes:.0f} |")
+        show(f"| {name} | {cost.cpu_seconds:.3f} | {cost.peak_megabytes:.0f} |")
     assert {cost.exit_code for cost in costs.values()} == {0}

@@ -3,11 +3,11 @@
 No assertion is about time.
 """
 
-import sys
 from pathlib import Path
 
 import pytest
 from benchmarks.measure import cost_of
+from benchmarks.table import show, show_row
 from helpers.clusters.flat_clusters import FlatCase
 
 pytestmark = pytest.mark.benchmark
@@ -19,13 +19,8 @@ CASES = (
 )
 
 
-def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def test_budgets_of_clusters_that_brokers_join(tmp_path: Path) -> None:
-    _tell("\n| cluster | partitions | asked | CPU s | MB |\n|---|---|---|---|---|")
+    show("\n| cluster | partitions | asked | CPU s | MB |\n|---|---|---|---|---|")
     for case in CASES:
         root, snapshot = case.write(tmp_path / case.name)
         plan = ("-C", str(root), "plan", "--cluster", case.name, "--state", str(snapshot))
@@ -33,4 +28,4 @@ def test_budgets_of_clusters_that_brokers_join(tmp_path: Path) -> None:
             cost = cost_of([*plan, *asked])
             assert cost.exit_code == 0
             cells = (case.name, f"{case.topics * case.partitions:,}", " ".join(asked), f"{cost.cpu_seconds:.1f}")
-            _tell(f"| {' | '.join(cells)} | {cost.peak_megabytes:.0f} |")
+            show_row(*cells, f"{cost.peak_megabytes:.0f}")

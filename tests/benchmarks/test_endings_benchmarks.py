@@ -8,13 +8,13 @@ the waiting within 10 s, and a dead destination's moves are taken back within a 
 
 import json
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+from benchmarks.table import show
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.run import MB, SMOOTH, LiveRun
 from helpers.program.held_runs import HeldRun
@@ -39,8 +39,7 @@ def brokers(kafka_version: str) -> Iterator[KafkaCluster]:
 
 
 def _tell(what: str, seconds: float, promised: int) -> None:
-    sys.stdout.write(f"\n{what}: {seconds:.1f} s, {seconds / promised:.2f} of {promised} s\n")
-    sys.stdout.flush()
+    show(f"\n{what}: {seconds:.1f} s, {seconds / promised:.2f} of {promised} s")
 
 
 def test_the_lock_of_a_killed_holder(tmp_path: Path, brokers: KafkaCluster) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.sample_lake import write_lake
+from benchmarks.table import show
 from benchmarks.tree_cost import tree_cost
 
 CLUSTERS, PARTITIONS, BROKERS, BUCKETS = int(os.environ.get("BENCHMARK_CLUSTERS", "100")), 5000, 20, 10
@@ -45,20 +46,15 @@ def test_many_clusters_in_one_job(fleet: Path) -> None:
         "loads": ("loads", *samples, "--master", "local[2]", "--out", "loads"),
         "balance": ("balance", *samples, "--master", "local[2]", "--cluster", "*", "--state", "states", "-o", "json"),
     }
-    _tell("\n| clusters | partitions | samples | job | CPU s | GiB | driver MB |\n" + "|---" * 7 + "|")
+    show("\n| clusters | partitions | samples | job | CPU s | GiB | driver MB |\n" + "|---" * 7 + "|")
     peaks = {}
     for verb, arguments in verbs.items():
         peak = fleet / f"{verb}.peak"
         cost = tree_cost([sys.executable, "-c", RUN, str(peak), *arguments], fleet / f"{verb}.json", cwd=fleet)
         peaks[verb] = int(peak.read_text()) / 1024
         counts = f"{CLUSTERS} | {CLUSTERS * PARTITIONS:,} | {CLUSTERS * PARTITIONS * BUCKETS:,}"
-        _tell(f"| {counts} | {verb} | {cost.cpu_seconds:.1f} | {cost.peak_bytes / 2**30:.1f} | {peaks[verb]:.0f} |")
+        show(f"| {counts} | {verb} | {cost.cpu_seconds:.1f} | {cost.peak_bytes / 2**30:.1f} | {peaks[verb]:.0f} |")
     told = json.loads((fleet / "balance.json").read_text("utf-8"))["clusters"]
     assert len(told) == CLUSTERS
     assert all(one["total"]["before"]["replicas"] == 3 * PARTITIONS for one in told)
     assert max(peaks.values()) <= MOST_DRIVER_MEGABYTES, peaks
-
-
-def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()

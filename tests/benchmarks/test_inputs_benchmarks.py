@@ -6,12 +6,12 @@ the tables show the dearest ones. The variable BENCHMARK_SEEDS says how many dam
 
 import os
 import shutil
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from benchmarks.measure import ROOT, Cost, cost_of
+from benchmarks.table import show
 from cli.bad_inputs import bad_inputs
 from cli.fuzz_worker import MEGABYTES, play
 from helpers.program.fuzz_folder import KINDS, write_good
@@ -20,11 +20,6 @@ pytestmark = pytest.mark.benchmark
 
 CPU_SECONDS = 2
 SHOWN = 5
-
-
-def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 def test_named_bad_inputs(tmp_path: Path) -> None:
@@ -39,10 +34,10 @@ def test_named_bad_inputs(tmp_path: Path) -> None:
         cost = costs[f"{bad.kind}: {bad.name}"] = cost_of(placed.arguments, may_fail=True, cwd=placed.cwd)
         assert cost.exit_code == bad.code
     dearest = sorted(costs.items(), key=lambda each: -each[1].cpu_seconds)[:SHOWN]
-    _tell(f"\n| of {len(costs)} bad inputs | CPU s | CPU s / {CPU_SECONDS} | MB |\n|---|---|---|---|")
+    show(f"\n| of {len(costs)} bad inputs | CPU s | CPU s / {CPU_SECONDS} | MB |\n|---|---|---|---|")
     for name, cost in dearest:
         ratio = cost.cpu_seconds / CPU_SECONDS
-        _tell(f"| {name} | {cost.cpu_seconds:.2f} | {ratio:.2f} | {cost.peak_megabytes:.0f} |")
+        show(f"| {name} | {cost.cpu_seconds:.2f} | {ratio:.2f} | {cost.peak_megabytes:.0f} |")
     assert max(cost.peak_megabytes for cost in costs.values()) < MEGABYTES
 
 
@@ -57,7 +52,7 @@ def test_damaged_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if seed >= len(KINDS):  # every verb has loaded what it loads
             took.append((time.process_time() - begun, seed, f"{name}, {len(content):,} bytes"))
     total = sum(seconds for seconds, _, _ in took)
-    _tell(f"\n| of {seeds:,} damaged files, {total:.0f} CPU s in all | seed | CPU s | CPU s / {CPU_SECONDS} |")
-    _tell("|---|---|---|---|")
+    show(f"\n| of {seeds:,} damaged files, {total:.0f} CPU s in all | seed | CPU s | CPU s / {CPU_SECONDS} |")
+    show("|---|---|---|---|")
     for seconds, seed, name in sorted(took, reverse=True)[:SHOWN]:
-        _tell(f"| {name} | {seed} | {seconds:.2f} | {seconds / CPU_SECONDS:.2f} |")
+        show(f"| {name} | {seed} | {seconds:.2f} | {seconds / CPU_SECONDS:.2f} |")

@@ -9,13 +9,13 @@ kind of cluster, and in brackets its bytes over the bound of that draw.
 
 import json
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmarks.measure import cost_of
+from benchmarks.table import show, show_row
 from helpers.clusters.loads_clusters import LOADS_CASES, LoadsCase
 
 DEFAULT = "a-add,a-drift,a-drift-disk,c-drift,c-drift-disk"
@@ -40,14 +40,15 @@ MOST_GAP_PERCENT = {"a-add": 0.01, "a-drift": 0.2, "a-drift-disk": 0.2, "c-drift
 pytestmark = pytest.mark.benchmark
 
 
-def _planned(case: LoadsCase, folder: Path) -> tuple[str, Mapping[str, Any]]:
+def _planned(case: LoadsCase, folder: Path) -> Mapping[str, Any]:
+    """Print one row of the table; return the plan."""
     desired, snapshot, loads = case.write(folder)
     out = folder / "plan.json"
     arguments = ["-C", str(desired), "plan", "--cluster", case.name, "--state", str(snapshot)]
     cost = cost_of([*arguments, "--loads", str(loads), "--out", str(out)])
     plan = json.loads(out.read_text(encoding="utf-8"))
     summary, proof = plan["summary"], plan["proof"]
-    cells = (
+    show_row(
         case.name,
         f"{summary['replicaMoves']:,}",
         f"{summary['bytes'] / 1e9:,.1f}",
@@ -59,7 +60,7 @@ def _planned(case: LoadsCase, folder: Path) -> tuple[str, Mapping[str, Any]]:
         f"{cost.peak_megabytes:.0f}",
         CRUISE_CONTROL[case.name],
     )
-    return "| " + " | ".join(cells) + " |", plan
+    return plan
 
 
 def _over_mean(plan: Mapping[str, Any], column: str, case: LoadsCase) -> float:
@@ -68,12 +69,10 @@ def _over_mean(plan: Mapping[str, Any], column: str, case: LoadsCase) -> float:
 
 
 def test_plans_of_the_clusters_with_loads(tmp_path: Path) -> None:
-    lines = [HEADER]
+    show(f"\n{HEADER}")
     for name in os.environ.get("LOADS_CASES", DEFAULT).split(","):
         folder = tmp_path / name
         folder.mkdir()
-        line, plan = _planned(LOADS_CASES[name], folder)
-        lines.append(line)
+        plan = _planned(LOADS_CASES[name], folder)
         assert not [warning for warning in plan["warnings"] if warning["code"] == "KR842"], name
         assert plan["proof"]["gapPercent"] <= MOST_GAP_PERCENT.get(name, 100.0), name
-    sys.stdout.write("\n" + "\n".join(lines) + "\n")

@@ -7,7 +7,6 @@ BENCHMARK_LIVE_TOPICS names how many topics three real brokers hold; 10,000 of t
 import json
 import os
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.measure import cost_of
+from benchmarks.table import show, show_row
 from benchmarks.topics_at_scale import ManyTopics
 from helpers.brokers.sent_requests import READS, requests_of
 
@@ -26,13 +26,8 @@ pytestmark = pytest.mark.benchmark
 MOST_REQUESTS = 200
 
 
-def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def test_thousands_of_topics_on_files(tmp_path: Path) -> None:
-    _tell("\n| topics | partitions | verb | CPU s | MB |\n|---|---|---|---|---|")
+    show("\n| topics | partitions | verb | CPU s | MB |\n|---|---|---|---|---|")
     for topics in (2_000, 5_000, 10_000):
         case = ManyTopics(topics)
         folder = tmp_path / str(topics)
@@ -47,7 +42,7 @@ def test_thousands_of_topics_on_files(tmp_path: Path) -> None:
             cost = cost_of(["-C", str(root), *arguments])
             assert cost.exit_code == code
             cells = (f"{topics:,}", f"{topics * case.partitions:,}", name)
-            _tell(f"| {' | '.join(cells)} | {cost.cpu_seconds:.2f} | {cost.peak_megabytes:.0f} |")
+            show_row(*cells, f"{cost.cpu_seconds:.2f}", f"{cost.peak_megabytes:.0f}")
 
 
 def test_thousands_of_topics_on_real_brokers(
@@ -58,10 +53,10 @@ def test_thousands_of_topics_on_real_brokers(
     kafka = new_kafka(broker_ids=(1, 2, 3), settings={"log.index.size.max.bytes": "65536"})
     began = time.monotonic()
     case.create(kafka.bootstrap)
-    _tell(f"\n{case.topics:,} topics, {case.topics * case.partitions:,} partitions made in {_seconds_since(began)}")
+    show(f"\n{case.topics:,} topics, {case.topics * case.partitions:,} partitions made in {_seconds_since(began)}")
     case.write(tmp_path, bootstrap=kafka.bootstrap)
     kafka.wait_for(lambda: _topics_seen(tmp_path) == case.topics, "all topics to be shown")
-    _tell("\n| verb | CPU s | wall s | MB | requests |\n|---|---|---|---|---|")
+    show("\n| verb | CPU s | wall s | MB | requests |\n|---|---|---|---|---|")
     for name, arguments, code in (
         ("snapshot", ("snapshot", "--out", "snapshot.json"), 0),
         ("diff", ("diff", "--detailed-exitcode"), 2),
@@ -75,7 +70,7 @@ def test_thousands_of_topics_on_real_brokers(
         sent = requests_of(*arguments, cwd=tmp_path, expect=code).counts
         kinds = ", ".join(f"{count} {READS.get(key, key)}" for key, count in sorted(sent.items()))
         cells = (name, f"{cost.cpu_seconds:.2f}", wall, f"{cost.peak_megabytes:.0f}", f"{sent.total()}: {kinds}")
-        _tell(f"| {' | '.join(cells)} |")
+        show_row(*cells)
         assert sent.total() < MOST_REQUESTS, "a request a topic"
     for broker_id in kafka.alive:
         kafka.kill(broker_id)

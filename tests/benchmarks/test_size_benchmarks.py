@@ -5,12 +5,12 @@ time. The variables BENCHMARK_SIZES (`2000,20000`) and BENCHMARK_KINDS (`drain,j
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from benchmarks.measure import figures_of
+from benchmarks.table import show, show_row
 from helpers.clusters.flat_clusters import FlatCase
 
 pytestmark = pytest.mark.benchmark
@@ -21,7 +21,7 @@ BROKERS = {2_000: 12, 20_000: 60, 200_000: 100, 500_000: 300, 1_000_000: 500}
 HEADER = (
     "| partitions | brokers | what | copies | bytes / least | stages | time / busiest broker | CPU s | MB |\n"
     + "|---" * 9
-    + "|\n"
+    + "|"
 )
 
 
@@ -51,23 +51,21 @@ def _wanted() -> Iterator[tuple[int, str]]:
 
 
 def test_cost_against_size(tmp_path: Path) -> None:
-    sys.stdout.write(f"\n{HEADER}")
+    show(f"\n{HEADER}")
     for partitions, kind in _wanted():
         told, case_of = KINDS[kind]
         folder = tmp_path / f"{kind}-{partitions}"
         folder.mkdir()
         figures = figures_of(case_of(partitions, BROKERS[partitions]), folder)
-        cells = (
+        show_row(
             f"{partitions:,}",
-            str(BROKERS[partitions]),
+            BROKERS[partitions],
             told,
             f"{figures.copies:,}",
             f"{figures.ratio:.4f}",
-            str(figures.stages),
+            figures.stages,
             f"{figures.over_bound:.2f}",
             f"{figures.cost.cpu_seconds:.1f}",
             f"{figures.cost.peak_megabytes:,.0f}",
         )
-        sys.stdout.write(f"| {' | '.join(cells)} |\n")
-        sys.stdout.flush()
         assert figures.ratio == 1, f"{kind} of {partitions:,} copies {figures.ratio} times the least"

@@ -9,7 +9,6 @@ around the figures. A last line tells what only the brokers' rates would cost, a
 
 import json
 import os
-import platform
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from benchmarks import bare_jobs
 from benchmarks.sample_lake import BROKERS, CLUSTER, PARTITIONS, RACKS, TOPICS, write_lake
+from benchmarks.table import MACHINE, show, show_row
 from benchmarks.tree_cost import TreeCost, tree_cost
 from pyarrow import dataset
 
@@ -48,7 +48,7 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path,
 
 def test_loads_and_balance_beside_the_bare_aggregation(lake: tuple[Path, int]) -> None:
     folder, buckets = lake
-    _tell(f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n\n{HEADER}")
+    show(f"{MACHINE}{HEADER}")
     verbs = {
         "loads": ("loads", *ON_TWO_CORES, "--out", "loads"),
         "balance": ("balance", *ON_TWO_CORES, "--state", "snapshot.json", "-o", "json"),
@@ -78,16 +78,11 @@ def _tell_row(rows: int, job: str, ours: TreeCost | None, bare: Mapping[str, Tre
         cells += _cells(cost)
         if engine != "duckdb":
             cells.append("" if ours is None else f"{ours.cpu_seconds / cost.cpu_seconds:.2f}")
-    _tell(f"| {' | '.join(cells)} |")
+    show_row(*cells)
 
 
 def _cells(cost: TreeCost) -> tuple[str, str]:
     return f"{cost.cpu_seconds:.1f}", f"{cost.peak_bytes / 2**30:.1f}"
-
-
-def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
 
 
 def _same_loads(folder: Path) -> None:

@@ -7,14 +7,13 @@ in a process of its own.
 import gc
 import json
 import os
-import platform
-import sys
 import tracemalloc
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from time import process_time
 
 import pytest
+from benchmarks.table import MACHINE, show
 from helpers.clusters.flat_clusters import CASES, FlatCase
 from helpers.plans.planning import planned
 from staging.least_time import least_seconds
@@ -73,11 +72,6 @@ class Row:
         return f"| {name} | {per_broker} | {copies:,} | {self.stages:,} | {self.elections:,} | {times} | {cost} |"
 
 
-def _tell(line: str) -> None:
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
-
-
 def _planned(case: FlatCase) -> Planned:
     desired, observed = case.build()
     rules = topic_rules(desired, observed)
@@ -130,11 +124,11 @@ def _in_a_process_of_its_own(given: Planned, policy: MovePolicy) -> Row:
 
 
 def test_stages_of_the_flat_clusters_come_close_to_their_bound() -> None:
-    _tell(f"\n{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}\n\n{HEADER}")
+    show(f"{MACHINE}{HEADER}")
     for name in os.environ.get("BENCHMARK_CASES", "a,b,c,d,e").split(","):
         given = _planned(CASES[name])
         copies = sum(len(move.added) for move in given.moves)
         for per_broker in (10, 100):
             row = _in_a_process_of_its_own(given, MovePolicy(throttle_bytes_per_second=RATE, per_broker=per_broker))
-            _tell(row.told(name, per_broker, copies))
+            show(row.told(name, per_broker, copies))
             assert per_broker < 100 or row.over_bound <= MOST_OVER_BOUND, name

@@ -3,11 +3,11 @@
 No assertion is about time.
 """
 
-import sys
 from pathlib import Path
 
 import pytest
 from benchmarks.measure import cost_of
+from benchmarks.table import show, show_row
 from benchmarks.topic_files import write_topics
 
 pytestmark = pytest.mark.benchmark
@@ -15,7 +15,7 @@ SIZES = (1_000, 5_000, 10_000)
 
 
 def test_validating_many_topics(tmp_path: Path) -> None:
-    sys.stdout.write("\n| topics | files | output | CPU s | MB |\n|---|---|---|---|---|\n")
+    show("\n| topics | files | output | CPU s | MB |\n|---|---|---|---|---|")
     for topics in SIZES:
         for is_wrong, output in ((False, "text"), (True, "text"), (True, "sarif")):
             root = tmp_path / f"{topics}-{is_wrong}"
@@ -24,6 +24,5 @@ def test_validating_many_topics(tmp_path: Path) -> None:
             cost = cost_of(["-C", str(root), "validate", "-o", output], may_fail=is_wrong)
             files = "each wrong" if is_wrong else "in order"
             row = (f"{topics:,}", files, output, f"{cost.cpu_seconds:.2f}", f"{cost.peak_megabytes:.0f}")
-            sys.stdout.write(f"| {' | '.join(row)} |\n")
-            sys.stdout.flush()
+            show_row(*row)
             assert cost.exit_code == int(is_wrong)

@@ -5,31 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
+from helpers.clusters.flat_clusters import STRICT
+from helpers.program.documents import document
 
 RACKS = ("a", "b", "c")
 TEAM = 100
 """Topics in one file."""
 CLUSTER_ID = "bWFueS10b3BpY3MtMDAwMQ"
-CLUSTER = """apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: many}}
-spec:
-  {client}balance: {{replicas: even, leaders: even}}
-  moves: {{throttle: 50MiB/s}}
----
-apiVersion: reconciler/v1
-kind: TopicClass
-metadata: {{name: standard}}
-spec: {{replicationFactor: {factor}, placement: {{racks: {{spread: strict}}}}}}
----
-apiVersion: reconciler/v1
-kind: TopicClass
-metadata: {{name: events}}
-spec:
-  replicationFactor: {factor}
-  placement: {{racks: {{spread: strict}}}}
-  config: {{retention.ms: 7d, segment.bytes: 64MiB}}
-"""
+CLUSTER = "balance: {replicas: even, leaders: even}, moves: {throttle: 50MiB/s}"
+EVENTS = "config: {retention.ms: 7d, segment.bytes: 64MiB}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +42,18 @@ class ManyTopics:
         """Write the desired state into `folder/desired-state/many`, and return `folder/desired-state`."""
         root = folder / "desired-state"
         (root / "many" / "topics").mkdir(parents=True)
-        client = "" if bootstrap is None else f'client: {{bootstrap.servers: "{bootstrap}"}}\n  '
-        (root / "many" / "cluster.yaml").write_text(CLUSTER.format(client=client, factor=self.factor), "utf-8")
+        client = "" if bootstrap is None else f'client: {{bootstrap.servers: "{bootstrap}"}}, '
+        standard = f"replicationFactor: {self.factor}, {STRICT}"
+        documents = (
+            document("Cluster", "many", f"{{{client}{CLUSTER}}}"),
+            document("TopicClass", "standard", f"{{{standard}}}"),
+            document("TopicClass", "events", f"{{{standard}, {EVENTS}}}"),
+        )
+        (root / "many" / "cluster.yaml").write_text("---\n".join(documents), "utf-8")
         names = self.names()
         for start in range(0, self.topics, TEAM):
-            documents = [self._document(n, names[n]) for n in range(start, min(start + TEAM, self.topics))]
-            (root / "many" / "topics" / f"team-{start // TEAM:03}.yaml").write_text("---\n".join(documents), "utf-8")
+            topics = [self._document(n, names[n]) for n in range(start, min(start + TEAM, self.topics))]
+            (root / "many" / "topics" / f"team-{start // TEAM:03}.yaml").write_text("---\n".join(topics), "utf-8")
         return root
 
     def write_snapshot(self, folder: Path) -> Path:
@@ -90,16 +80,10 @@ class ManyTopics:
         return NewTopic(name, len(places), replica_assignment=places, config=self.configs(number))
 
     def _document(self, number: int, name: str) -> str:
-        lines = [
-            "apiVersion: reconciler/v1",
-            "kind: Topic",
-            f"metadata: {{name: {name}, labels: {{owner: team-{number // TEAM:03}}}}}",
-            "spec:",
-            f"  class: {'events' if number % 2 else 'standard'}",
-            f"  partitions: {self.partitions}",
-        ]
-        drift = ["  config: {retention.ms: 3d}"] if number % 100 == 1 else []
-        return "\n".join([*lines, *drift]) + "\n"
+        kind = "events" if number % 2 else "standard"
+        drift = ", config: {retention.ms: 3d}" if number % 100 == 1 else ""
+        spec = f"{{class: {kind}, partitions: {self.partitions}{drift}}}"
+        return document("Topic", name, spec, f"{{owner: team-{number // TEAM:03}}}")
 
     def _observed(self, number: int, name: str) -> dict[str, object]:
         partitions = []
