@@ -3,10 +3,8 @@
 import base64
 import json
 import os
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +12,7 @@ import pytest
 from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from helpers.program.loopback import Answer, Request, serving
 from kafka.net.sasl import SASL_MECHANISMS
 from kafka.net.sasl.msk import SaslMechanismAwsMskIam
 from kafka.net.sasl.oauth import SaslMechanismOAuth
@@ -29,6 +28,7 @@ pytestmark = pytest.mark.long
 BASE = {"bootstrap.servers": "k:9093", "security.protocol": "SASL_SSL"}
 TOKENS = {**BASE, "sasl.mechanism": "OAUTHBEARER"}
 SECRET = "c4n4ry-secret"  # noqa: S105 - looked for, never used
+TOKEN = Answer(200, b'{"access_token": "t0ken", "expires_in": 100}')
 
 
 @dataclass
@@ -36,38 +36,20 @@ class Endpoint:
     """An OpenID provider's token endpoint on this machine: what it answers, and what it was asked."""
 
     url: str = ""
-    status: int = 200
-    location: str = ""
-    answer: bytes = b'{"access_token": "t0ken", "expires_in": 100}'
-    asked: list[tuple[str, str]] = field(default_factory=list)
+    answer: Answer = TOKEN
+    asked: list[Request] = field(default_factory=list)
+
+    def answered(self, request: Request) -> Answer:
+        self.asked.append(request)
+        return self.answer
 
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
     found = Endpoint()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            found.asked.append((self.headers["Authorization"], body))
-            self.send_response(found.status)
-            if found.location:
-                self.send_header("Location", found.location)
-            self.end_headers()
-            self.wfile.write(found.answer)
-
-        def do_GET(self) -> None:
-            found.asked.append((self.headers["Authorization"], self.path))
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    found.url = f"http://127.0.0.1:{server.server_port}/token"
-    yield found
-    server.shutdown()
-    server.server_close()
+    with serving(found.answered) as address:
+        found.url = f"{address}/token"
+        yield found
 
 
 def provider_of(given: Mapping[str, str]) -> TokenProvider:
@@ -100,7 +82,8 @@ def test_a_client_and_its_secret_get_a_token(endpoint: Endpoint, login: Mapping[
     provider = provider_of(given)
     assert redact.without_secrets(SECRET) == redact.HIDDEN
     assert [provider.token(), provider.token()] == ["t0ken", "t0ken"]
-    ((basic, body),) = endpoint.asked
+    (request,) = endpoint.asked
+    basic, body = request.headers["Authorization"], request.body.decode()
     assert base64.b64decode(basic.removeprefix("Basic ")).decode() == f"me:{SECRET}"
     assert body.startswith("grant_type=client_credentials")
     assert ("scope=kafka" in body) == ("sasl.jaas.config" in login)
@@ -120,7 +103,7 @@ def test_a_client_and_its_secret_get_a_token(endpoint: Endpoint, login: Mapping[
 def test_an_endpoint_without_a_token_is_told_without_the_secret(
     endpoint: Endpoint, status: int, answer: bytes, says: str
 ) -> None:
-    endpoint.status, endpoint.answer = status, answer
+    endpoint.answer = Answer(status, answer)
     given = {**TOKENS, oauth.ENDPOINT: endpoint.url, oauth.CLIENT_ID[0]: "me", oauth.CLIENT_SECRET[0]: SECRET}
     with pytest.raises(TokenUnavailable, match=says) as error:
         provider_of(given).token()
@@ -129,8 +112,7 @@ def test_an_endpoint_without_a_token_is_told_without_the_secret(
 
 
 def test_a_secret_does_not_follow_a_redirect(endpoint: Endpoint) -> None:
-    elsewhere = endpoint.url.replace("/token", "/elsewhere")
-    endpoint.status, endpoint.location = 302, elsewhere
+    endpoint.answer = Answer(302, headers={"Location": endpoint.url.replace("/token", "/elsewhere")})
     given = {**TOKENS, oauth.ENDPOINT: endpoint.url, oauth.CLIENT_ID[0]: "me", oauth.CLIENT_SECRET[0]: SECRET}
     with pytest.raises(TokenUnavailable, match=r"names answered 302: write where it leads to\."):
         provider_of(given).token()

@@ -7,31 +7,15 @@ import pytest
 from exhaustive.bounds import LONG, ONE_EACH, PAIRS, QUICK, searched, told
 from helpers.figures import Tell
 
+NAMES = (
+    *QUICK,
+    *(pytest.param(name, marks=pytest.mark.long) for name in LONG),
+    *(pytest.param(name, marks=pytest.mark.deep) for name in (*PAIRS, *ONE_EACH) if name not in {*QUICK, *LONG}),
+)
 
-def check(name: str, figures: Tell) -> None:
+
+@pytest.mark.parametrize("name", NAMES)
+def test_whatever_may_happen_each_invariant_holds_and_the_run_ends(name: str, figures: Tell) -> None:
     report = searched(name)
     assert report.trace is None, f"\n{report.trace}"
     figures(f"exhaustive, {name}", told(name, report))
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_a_run_to_which_nothing_happens(name: str, figures: Tell) -> None:
-    check(name, figures)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", LONG)
-def test_a_run_to_which_one_thing_happens(name: str, figures: Tell) -> None:
-    check(name, figures)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("name", PAIRS)
-def test_a_run_to_which_two_things_happen(name: str, figures: Tell) -> None:
-    check(name, figures)
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("name", [name for name in ONE_EACH if name not in {*QUICK, *LONG}])
-def test_a_run_to_which_something_else_happens(name: str, figures: Tell) -> None:
-    check(name, figures)

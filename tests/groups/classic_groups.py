@@ -44,13 +44,13 @@ def rebalances(scenario: ScenarioForm, assignor: str, results: Sequence[ResultFo
             where = f"{scenario['id']} step {number} round {round_number} {assignor}"
             yield Rebalance(where, members, _topics(topics), expected)
             generation += 1
-            members = _after(members, expected, generation)
+            members = rejoining(members, expected, generation)
         held = {_identity(member): (member.owned, generation) for member in members}
 
 
 def after(rebalance: Rebalance) -> tuple[Subscriber, ...]:
     """Return the members as they come to the next rebalance."""
-    return _after(rebalance.members, rebalance.expected, max(member.generation for member in rebalance.members) + 1)
+    return rejoining(rebalance.members, rebalance.expected, max(member.generation for member in rebalance.members) + 1)
 
 
 def owners(assignment: Assignment) -> Owners:
@@ -85,7 +85,7 @@ def moved(before: Assignment, now: Assignment) -> int:
 
 def rejoining(members: Sequence[Subscriber], assignment: Assignment, generation: int = 1) -> tuple[Subscriber, ...]:
     """Return the members with what an assignment gave to them."""
-    return _after(members, assignment, generation)
+    return tuple(replace(member, owned=assignment[member.member_id], generation=generation) for member in members)
 
 
 def _members(step: StepForm, held: Mapping[str, tuple[Mapping[str, tuple[int, ...]], int]]) -> tuple[Subscriber, ...]:
@@ -107,10 +107,6 @@ def _member(form: MemberForm, owned: Mapping[str, tuple[int, ...]], generation: 
 
 def _identity(member: Subscriber) -> str:
     return member.instance_id or member.member_id
-
-
-def _after(members: Sequence[Subscriber], given: Assignment, generation: int) -> tuple[Subscriber, ...]:
-    return tuple(replace(member, owned=given[member.member_id], generation=generation) for member in members)
 
 
 def _topics(forms: Sequence[TopicForm]) -> dict[str, SubscribedTopic]:

@@ -8,7 +8,7 @@ import base64
 import random
 import uuid
 from collections.abc import Callable
-from typing import NotRequired, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict
 
 RACKS = ("rack-a", "rack-b", "rack-c", "rack-d")
 
@@ -41,54 +41,31 @@ ScenarioForm = TypedDict(
 )
 
 
-class Kind(TypedDict):
+class Kind(NamedTuple):
     """What sets the scenarios of one class apart; shares are between 0 and 1."""
 
-    members: tuple[int, int]
-    topics: tuple[int, int]
-    partitions: tuple[int, int]
-    steps: tuple[int, int]
-    unequal: bool
-    static: float
-    racks: bool
-    odd: bool
-
-
-def _kind(
-    members: tuple[int, int] = (1, 6),
-    topics: tuple[int, int] = (1, 4),
-    partitions: tuple[int, int] = (1, 12),
-    steps: tuple[int, int] = (2, 5),
-    *,
-    unequal: bool = False,
-    static: float = 0.0,
-    racks: bool = False,
-    odd: bool = False,
-) -> Kind:
-    return Kind(
-        members=members,
-        topics=topics,
-        partitions=partitions,
-        steps=steps,
-        unequal=unequal,
-        static=static,
-        racks=racks,
-        odd=odd,
-    )
+    members: tuple[int, int] = (1, 6)
+    topics: tuple[int, int] = (1, 4)
+    partitions: tuple[int, int] = (1, 12)
+    steps: tuple[int, int] = (2, 5)
+    unequal: bool = False
+    static: float = 0.0
+    racks: bool = False
+    odd: bool = False
 
 
 KINDS: dict[str, Kind] = {
-    "small-equal-1step": _kind(steps=(1, 1)),
-    "small-equal-multi": _kind(),
-    "small-unequal-multi": _kind(unequal=True),
-    "static-multi": _kind(unequal=True, static=0.6),
-    "rack-equal-multi": _kind(racks=True),
-    "rack-unequal-multi": _kind(unequal=True, static=0.2, racks=True),
-    "odd-claims-and-topics": _kind(unequal=True, static=0.2, odd=True),
-    "larger-equal": _kind((10, 40), (1, 6), (1, 60), (1, 3), static=0.1),
-    "larger-unequal": _kind((8, 20), (2, 6), (1, 30), (1, 3), unequal=True, static=0.1),
-    "many-topics": _kind((2, 8), (8, 40), (1, 3), (1, 4), unequal=True),
-    "many-topics-equal": _kind((1, 4), (10, 60), (1, 4), (3, 6)),
+    "small-equal-1step": Kind(steps=(1, 1)),
+    "small-equal-multi": Kind(),
+    "small-unequal-multi": Kind(unequal=True),
+    "static-multi": Kind(unequal=True, static=0.6),
+    "rack-equal-multi": Kind(racks=True),
+    "rack-unequal-multi": Kind(unequal=True, static=0.2, racks=True),
+    "odd-claims-and-topics": Kind(unequal=True, static=0.2, odd=True),
+    "larger-equal": Kind((10, 40), (1, 6), (1, 60), (1, 3), static=0.1),
+    "larger-unequal": Kind((8, 20), (2, 6), (1, 30), (1, 3), unequal=True, static=0.1),
+    "many-topics": Kind((2, 8), (8, 40), (1, 3), (1, 4), unequal=True),
+    "many-topics-equal": Kind((1, 4), (10, 60), (1, 4), (3, 6)),
 }
 
 
@@ -111,14 +88,14 @@ class _Maker:
         self.kind = kind
         self.has_real_names = rng.random() < 0.4
         self.joined = 0
-        self.topics = [self._topic(number) for number in range(rng.randint(*kind["topics"]))]
+        self.topics = [self._topic(number) for number in range(rng.randint(*kind.topics))]
         self.common = self._some_topics()
-        self.members = [self._member() for _ in range(rng.randint(*kind["members"]))]
+        self.members = [self._member() for _ in range(rng.randint(*kind.members))]
 
     def scenario(self, scenario_id: str, name: str) -> ScenarioForm:
         first = [topic.copy() for topic in self.topics]
         steps: list[StepForm] = [{"members": self._sent()}]
-        steps.extend(self._step() for _ in range(self.rng.randint(*self.kind["steps"]) - 1))
+        steps.extend(self._step() for _ in range(self.rng.randint(*self.kind.steps) - 1))
         return {"id": scenario_id, "class": name, "topics": first, "steps": steps}
 
     def _step(self) -> StepForm:
@@ -131,11 +108,11 @@ class _Maker:
 
     def _changes(self) -> list[Callable[[], str]]:
         common = [self._join, self._join, self._leave, self._leave, self._grow]
-        if self.kind["unequal"]:
+        if self.kind.unequal:
             common += [self._subscribe, self._subscribe]
-        if self.kind["static"]:
+        if self.kind.static:
             common += [self._restart, self._restart]
-        if self.kind["odd"]:
+        if self.kind.odd:
             common += [self._delete_topic, self._replace_all, self._everyone_subscribes]
         return common
 
@@ -187,7 +164,7 @@ class _Maker:
 
     def _sent(self) -> list[MemberForm]:
         sent = [member.copy() for member in self.members]
-        if self.kind["odd"] and self.rng.random() < 0.5:
+        if self.kind.odd and self.rng.random() < 0.5:
             for member in sent:
                 self._claim(member)
         return sent
@@ -205,16 +182,16 @@ class _Maker:
         member["generation"] = self.rng.choice((3, 4, 5, 5, 5))
 
     def _topic(self, number: int) -> TopicForm:
-        partitions = self.rng.randint(*self.kind["partitions"])
+        partitions = self.rng.randint(*self.kind.partitions)
         if self.rng.random() < 0.2 and number:
-            partitions = self.kind["partitions"][1] // 2 + 1
+            partitions = self.kind.partitions[1] // 2 + 1
         name = f"{self.rng.choice(('orders', 'pay', 'x'))}.{uuid.UUID(int=self.rng.getrandbits(128)).hex[:9]}"
         topic: TopicForm = {
             "name": name if self.has_real_names else f"t{number}",
             "id": base64.urlsafe_b64encode(self.rng.randbytes(16)).rstrip(b"=").decode(),
             "partitions": partitions,
         }
-        if self.kind["racks"] and self.rng.random() < 0.9:
+        if self.kind.racks and self.rng.random() < 0.9:
             topic["racks"] = [self._replica_racks(partition) for partition in range(partitions)]
         return topic
 
@@ -225,20 +202,20 @@ class _Maker:
 
     def _some_topics(self) -> list[str]:
         names = [topic["name"] for topic in self.topics]
-        if self.kind["odd"] and self.rng.random() < 0.25:
+        if self.kind.odd and self.rng.random() < 0.25:
             names.append("no-such-topic")
-        if self.kind["odd"] and self.rng.random() < 0.08:
+        if self.kind.odd and self.rng.random() < 0.08:
             return []
         return sorted(self.rng.sample(names, self.rng.randint(1, len(names))))
 
     def _member(self) -> MemberForm:
         member: MemberForm = {
             "id": self._new_id(),
-            "topics": self._some_topics() if self.kind["unequal"] else list(self.common),
+            "topics": self._some_topics() if self.kind.unequal else list(self.common),
         }
-        if self.rng.random() < self.kind["static"]:
+        if self.rng.random() < self.kind.static:
             member["instance"] = f"inst-{self.rng.randrange(10_000)}-{self.joined}"
-        if self.kind["racks"] and self.rng.random() < 0.85:
+        if self.kind.racks and self.rng.random() < 0.85:
             member["rack"] = self.rng.choice(RACKS[:3])
         return member
 

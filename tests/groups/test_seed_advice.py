@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.program.documents import document
 
 from reconciler.apply.throttles import Entry, list_restored, wanted_lists, wanted_rates
 from reconciler.files.units import parse_rate
@@ -56,20 +57,23 @@ def numbered(value: Mapping[str, Any]) -> dict[int, Any]:
 
 
 def planned(
-    folder: Path, before: Mapping[str, Sequence[int]], brokers: Sequence[int], spec: str, cluster: str = "{}"
+    folder: Path,
+    before: Mapping[str, Sequence[int]],
+    brokers: Sequence[int],
+    spec: str,
+    cluster: str = "{}",
+    *,
+    topic: str = "t",
 ) -> Plan:
-    """Return the plan for a topic `t` with these replicas, the first of each leading."""
+    """Return the plan for a topic with these replicas, the first of each leading."""
     root = folder / "desired-state" / "c"
-    root.mkdir(parents=True)
-    (root / "cluster.yaml").write_text(
-        f"apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {{name: c}}\nspec: {cluster}\n---\n"
-        f"apiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: t}}\nspec: {spec}\n"
-    )
+    root.mkdir(parents=True, exist_ok=True)
+    (root / "cluster.yaml").write_text(f"{document('Cluster', 'c', cluster)}---\n{document('Topic', topic, spec)}")
     partitions = [
         {"partition": int(number), "leader": replicas[0], "replicas": list(replicas), "isr": list(replicas)}
         for number, replicas in before.items()
     ]
-    topics = [{"name": "t", "partitions": partitions}] if partitions else []
+    topics = [{"name": topic, "partitions": partitions}] if partitions else []
     brokers_there = [{"id": broker_id} for broker_id in brokers]
     state = folder / "snapshot.json"
     state.write_text(json.dumps({"formatVersion": "1.0", "clusterId": "c", "brokers": brokers_there, "topics": topics}))
@@ -241,21 +245,11 @@ def test_partitions_grow_only(case: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_topic_name_length(case: dict[str, Any], tmp_path: Path) -> None:
-    root = tmp_path / "desired-state" / "c"
-    root.mkdir(parents=True)
-    for length, is_right in ((case["expected"]["ok"], True), (case["expected"]["refused"], False)):
-        (root / "cluster.yaml").write_text(
-            "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: c}\nspec: {}\n---\napiVersion: reconciler/v1\n"
-            f"kind: Topic\nmetadata: {{name: {'x' * length}}}\nspec: {{partitions: 1, replicationFactor: 1}}\n"
-        )
-        state = tmp_path / "snapshot.json"
-        state.write_text('{"formatVersion": "1.0", "clusterId": "c", "brokers": [{"id": 1}]}')
-        inputs = Inputs(str(tmp_path / "desired-state"), "c", str(state))
-        if is_right:
-            assert any(isinstance(stage, TopicsStage) for stage in make_plan(inputs).plan.stages)
-        else:
-            with pytest.raises(InvalidInput):
-                make_plan(inputs)
+    good, bad = ("x" * case["expected"][key] for key in ("ok", "refused"))
+    spec = "{partitions: 1, replicationFactor: 1}"
+    assert any(isinstance(stage, TopicsStage) for stage in planned(tmp_path, {}, [1], spec, topic=good).stages)
+    with pytest.raises(InvalidInput):
+        planned(tmp_path, {}, [1], spec, topic=bad)
 
 
 def test_groups_lag(case: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """`cancel --rollback`, killed anywhere and started again, here or elsewhere, ends where the plan began."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from shutil import rmtree
@@ -9,7 +9,7 @@ from shutil import rmtree
 import pytest
 from helpers.depth import parts
 from helpers.figures import Tell
-from helpers.plans.deaths import Bomb
+from helpers.plans.deaths import Bomb, boundaries_of, dies
 from helpers.plans.end_state import assignments, in_flight, throttles
 from helpers.plans.small_runs import RATE, admin_of, election, move, plan_of
 from helpers.plans.undone import differences, half_full
@@ -56,11 +56,7 @@ def admin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SimulatedAdmin:
 
 
 def found_by_the_verb(monkeypatch: pytest.MonkeyPatch, admin: SimulatedAdmin) -> SimulatedAdmin:
-    @contextmanager
-    def opened(*_arguments: object) -> Iterator[SimulatedAdmin]:
-        yield admin
-
-    monkeypatch.setattr(verb, "cluster_admin", opened)
+    monkeypatch.setattr(verb, "cluster_admin", lambda *_: nullcontext(admin))
     return admin
 
 
@@ -72,13 +68,10 @@ def run(admin: SimulatedAdmin, plan: Plan = PLAN) -> None:
 def run_killed_in_its_last_stage(admin: SimulatedAdmin) -> None:
     """Run the plan until its last stage is in flight; there the process dies."""
     polls = count()
-
-    def kill(name: str) -> None:
-        if name == "poll" and "orders-0" in in_flight(admin.cluster) and next(polls) == 2:
-            raise Killed
-
-    with planted(kill), pytest.raises(Killed):
-        run(admin)
+    dies(
+        lambda: run(admin),
+        lambda name: name == "poll" and "orders-0" in in_flight(admin.cluster) and next(polls) == 2,
+    )
     assert in_flight(admin.cluster) == ["orders-0", "payments-0"]
 
 
@@ -261,12 +254,10 @@ def boundaries(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return every boundary that cancel and rollback pass, in order."""
     admin = found_by_the_verb(monkeypatch, admin_of(BEFORE))
     run_killed_in_its_last_stage(admin)
-    bomb = Bomb()
-    with planted(bomb):
-        undo()
+    passed = boundaries_of(undo)
     rmtree("runs", ignore_errors=True)  # a cancel that finds nothing to do writes no journal
-    assert set(bomb.passed) <= set(CRASH_POINTS)
-    return bomb.passed
+    assert set(passed) <= set(CRASH_POINTS)
+    return passed
 
 
 def killed_and_started_again(monkeypatch: pytest.MonkeyPatch, at: int, *, is_elsewhere: bool) -> None:

@@ -1,6 +1,6 @@
 """Plans that a seed draws, killed somewhere, rolled back, killed there too: all ends where it began."""
 
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -30,8 +30,6 @@ from reconciler.workflow.runs import keep_plan, run_journal
 pytestmark = pytest.mark.long
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from reconciler.admin.simulated import SimulatedAdmin
 
 INPUTS = Inputs(cluster="small")
@@ -106,12 +104,7 @@ def played(seed: int, monkeypatch: pytest.MonkeyPatch) -> int:
     random = Random(seed)
     before = drawn_cluster(random)
     admin, plan, desired = admin_of(before), drawn_plan(random, before), desired_of(random)
-
-    @contextmanager
-    def opened(*_arguments: object) -> "Iterator[SimulatedAdmin]":
-        yield admin
-
-    monkeypatch.setattr(verb, "cluster_admin", opened)
+    monkeypatch.setattr(verb, "cluster_admin", lambda *_: nullcontext(admin))
     monkeypatch.setattr(verb, "declared_as_far", lambda *_arguments: (desired, None))
     keep_plan(INPUTS, plan)
     try:

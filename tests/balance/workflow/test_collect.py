@@ -1,19 +1,18 @@
 """`collect` over time: when a round is taken, what a round without an answer does, and whose samples they are."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
+from helpers.program.documents import write_simulated
 from pyarrow import parquet
 
 from reconciler.admin.port import Admin, Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.balance.workflow import collect as verb
 from reconciler.balance.workflow.collect import ONCE, Collected, Schedule, collect
-from reconciler.files.snapshot import write_snapshot
 from reconciler.model.cluster import Cluster
 from reconciler.model.problem import ClusterUnavailable, Refused
 from reconciler.model.sample import ClusterSample
@@ -23,14 +22,6 @@ from reconciler.workflow.inputs import Inputs
 START = datetime(2026, 11, 21, 14, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 LINES = ("orders-0: 1,2 size 500", "orders-1: 2,3 size 700", "clicks-0: 3,1 size 40")
-DECLARED = """\
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: prod}
-spec:
-  simulation: snapshot.json
-  clusterId: another
-"""
 
 
 class SlowAdmin(SimulatedAdmin):
@@ -54,12 +45,7 @@ def told() -> list[Collected]:
 
 def reach(monkeypatch: pytest.MonkeyPatch, admin: Admin) -> Inputs:
     """Let the verb reach that cluster, as with --bootstrap-server."""
-
-    @contextmanager
-    def opened(_inputs: Inputs, _desired: object) -> Iterator[Admin]:
-        yield admin
-
-    monkeypatch.setattr(verb, "cluster_admin", opened)
+    monkeypatch.setattr(verb, "cluster_admin", lambda *_: nullcontext(admin))
     return Inputs(bootstrap_server="k:9092")
 
 
@@ -146,10 +132,11 @@ def test_growth_of_a_simulated_cluster_is_seen(
     assert grown == [(500, None), (6500, 60), (12500, 120)]
 
 
-def test_samples_of_another_cluster_than_declared_are_refused(tmp_path: Path, told: list[Collected]) -> None:
-    (tmp_path / "prod").mkdir()
-    (tmp_path / "prod" / "cluster.yaml").write_text(DECLARED)
-    write_snapshot(small_cluster(*LINES), tmp_path / "prod" / "snapshot.json")
+def test_samples_of_another_cluster_than_declared_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, told: list[Collected]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_simulated(small_cluster(*LINES), name="prod", spec="clusterId: another")
     with pytest.raises(Refused, match="declares clusterId another, but simulated answers"):
-        collect(Inputs(root=str(tmp_path)), str(tmp_path / "out"), ONCE, told.append)
-    assert not (tmp_path / "out").exists()
+        collect(Inputs(), "out", ONCE, told.append)
+    assert not Path("out").exists()

@@ -1,17 +1,16 @@
 """Rates from Prometheus in each round: of which broker, since when, split how; and when it does not answer."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
+from helpers.program.loopback import Answer, Request, serving
 from pyarrow import parquet
 
 from reconciler.admin.port import Admin
@@ -33,45 +32,28 @@ ORDERS = [TopicPartition("orders", number) for number in range(3)]
 class Served:
     """A server of text, which notes what it is asked."""
 
-    url: str
+    url: str = ""
     texts: dict[str, Callable[[dict[str, list[str]]], tuple[int, str]]] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, list[str]], str | None]] = field(default_factory=list)
+
+    def answer(self, request: Request) -> Answer:
+        parts = urlsplit(request.path)
+        query = parse_qs(parts.query)
+        self.asked.append((parts.path, query, request.headers.get("Authorization")))
+        status, text = self.texts[parts.path](query)
+        return Answer(status, text.encode())
 
 
 @pytest.fixture
 def served() -> Iterator[Served]:
     """Serve what a test puts into `texts`, by path."""
-    found = Served("")
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            query = parse_qs(parts.query)
-            found.asked.append((parts.path, query, self.headers.get("Authorization")))
-            status, text = found.texts[parts.path](query)
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    found.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield found
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    found = Served()
+    with serving(found.answer) as found.url:
+        yield found
 
 
 def reach(monkeypatch: pytest.MonkeyPatch, admin: Admin) -> Inputs:
-    @contextmanager
-    def opened(_inputs: Inputs, _desired: object) -> Iterator[Admin]:
-        yield admin
-
-    monkeypatch.setattr(verb, "cluster_admin", opened)
+    monkeypatch.setattr(verb, "cluster_admin", lambda *_: nullcontext(admin))
     return Inputs(bootstrap_server="k:9092", environ={"TOKEN": "s3cret"})
 
 

@@ -10,7 +10,9 @@ from helpers.samples.loads_folder import write_loads
 TARGET = ("--target", "100MB/s", "--producer", "10MB/s", "--consumer", "20MB/s")
 
 
-def snapshot(path: Path) -> str:
+@pytest.fixture
+def state(tmp_path: Path) -> str:
+    """Return the file of a snapshot with groups that read orders."""
     partitions = [
         {"partition": number, "leader": 1, "replicas": [1, 2], "isr": [1, 2], "sizes": [100, 100]}
         for number in range(4)
@@ -27,8 +29,8 @@ def snapshot(path: Path) -> str:
             {"groupId": "jobs", "state": "Stable", "type": "share", "protocolType": "share", "members": shared},
         ],
     }
-    path.write_text(json.dumps(document))
-    return str(path)
+    (tmp_path / "s.json").write_text(json.dumps(document))
+    return "s.json"
 
 
 def test_the_formula_by_figures_alone(reconciler: Program) -> None:
@@ -44,8 +46,7 @@ def test_headroom_comes_on_top(reconciler: Program) -> None:
     assert (told["partitions"], told["headroomPercent"]) == (13, 25.0)
 
 
-def test_a_topic_is_advised_on_beside_what_it_has(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
+def test_a_topic_is_advised_on_beside_what_it_has(reconciler: Program, state: str) -> None:
     told = reconciler("groups", "advise", "--topic", "orders", "--state", state, *TARGET).out
     assert told.startswith("orders needs 10 partitions; 4 exist, 6 to add.\n")
     assert "  members of group billing  one partition each at least" in told
@@ -55,8 +56,7 @@ def test_a_topic_is_advised_on_beside_what_it_has(reconciler: Program, tmp_path:
     assert "note: the topic is compacted, so its records have keys" in told
 
 
-def test_markdown_has_the_same_figures(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
+def test_markdown_has_the_same_figures(reconciler: Program, state: str) -> None:
     told = reconciler("groups", "advise", "--topic", "orders", "--state", state, *TARGET, "-o", "markdown").out
     assert told.startswith(
         "### reconciler groups advise · `orders`\n\norders needs 10 partitions; 4 exist, 6 to add.\n"
@@ -64,14 +64,14 @@ def test_markdown_has_the_same_figures(reconciler: Program, tmp_path: Path) -> N
     assert "| replicas on each broker | 4 | 10 |\n" in told
 
 
-def test_members_alone_are_a_need(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
+def test_members_alone_are_a_need(reconciler: Program, state: str) -> None:
     told = reconciler("groups", "advise", "--topic", "orders", "--state", state)
     assert told.out.startswith("orders needs 1 partition; 4 exist: enough.\n")
 
 
-def test_members_of_a_share_group_ask_for_no_partitions_of_their_own(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
+def test_members_of_a_share_group_ask_for_no_partitions_of_their_own(
+    reconciler: Program, state: str, tmp_path: Path
+) -> None:
     told = json.loads(reconciler("groups", "advise", "--topic", "orders", "--state", state, "-o", "json").out)
     assert [(need["what"], need["partitions"]) for need in told["needs"]] == [("members of group billing", 1)]
     # They read what is sent to consumers, though: two groups share the 8 MB/s of the busiest partition.
@@ -83,8 +83,7 @@ def test_members_of_a_share_group_ask_for_no_partitions_of_their_own(reconciler:
     ]
 
 
-def test_rates_that_are_not_given_come_from_what_was_measured(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
+def test_rates_that_are_not_given_come_from_what_was_measured(reconciler: Program, state: str, tmp_path: Path) -> None:
     rates = {("orders", 0): (8_000_000, 30), ("orders", 1): (4_000_000, 40), ("orders", 2): (2_000_000, 9)}
     loads = write_loads(tmp_path / "loads", "prod", rates)
     given = ("--topic", "orders", "--state", state, "--cluster", "prod", "--loads", loads, "-o", "json")
@@ -120,10 +119,10 @@ def test_rates_that_are_not_given_come_from_what_was_measured(reconciler: Progra
         (("--state", "s.json", "--target", "1MiB/s"), 64, "name it with --topic"),
     ],
 )
+@pytest.mark.usefixtures("state")
 def test_figures_that_make_no_sense_are_refused(
-    reconciler: Program, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
+    reconciler: Program, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
-    snapshot(tmp_path / "s.json")
     ended = reconciler("groups", "advise", *arguments)
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from helpers.program.call import Program, all_of, modules_loaded_by
+from helpers.program.documents import document
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import SimulatedAdmin
@@ -46,11 +47,6 @@ SNAPSHOT = {
         {"groupId": "modern", "state": "Stable", "type": "consumer", "protocol": "uniform"},
     ],
 }  # fmt: skip
-CLUSTER = """apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: s}
-spec: {simulation: simulated.json}
-"""
 
 
 @pytest.fixture
@@ -59,7 +55,7 @@ def cluster(tmp_path: Path) -> str:
     folder = tmp_path / "desired-state" / "s"
     folder.mkdir(parents=True)
     (folder / "simulated.json").write_text(json.dumps(SNAPSHOT))
-    (folder / "cluster.yaml").write_text(CLUSTER)
+    (folder / "cluster.yaml").write_text(document("Cluster", "s", "{simulation: simulated.json}"))
     return "--cluster=s"
 
 
@@ -148,9 +144,8 @@ def test_every_group_that_is_not_there_is_told_with_the_nearest(reconciler: Prog
 
 
 def test_the_plan_tells_who_will_coordinate(reconciler: Program, cluster: str, tmp_path: Path) -> None:
-    lines = "---\napiVersion: reconciler/v1\nkind: Topic\nmetadata: {name: __consumer_offsets}\n"
-    lines += "spec:\n  placement: {assignment: [[1, 2], [1, 2]]}\n"
-    (tmp_path / "desired-state" / "s" / "offsets.yaml").write_text(lines.removeprefix("---\n"))
+    offsets = document("Topic", "__consumer_offsets", "{placement: {assignment: [[1, 2], [1, 2]]}}")
+    (tmp_path / "desired-state" / "s" / "offsets.yaml").write_text(offsets)
     planned = reconciler("plan", cluster, "--out", "plan.json")
     assert planned.code == 0, planned.err
     shown = reconciler("show", "plan.json").out

@@ -1,19 +1,37 @@
 """`groups simulate`: the visible cases through the verb, groups of a snapshot, and what is refused."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.program.call import Program
+from helpers.program.call import Ended, Program
 from helpers.samples.loads_folder import write_loads
 
 CASES = json.loads((Path(__file__).parents[1] / "assignors.json").read_text("utf-8"))["scenarios"]
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky", "server-range", "server-uniform")
 
 
-def snapshot(path: Path) -> Path:
-    """Write a cluster: orders with 12 partitions, and groups that read it in several ways."""
+@dataclass(frozen=True)
+class Simulate:
+    """`groups simulate` on a snapshot."""
+
+    program: Program
+    state: Path
+
+    def __call__(self, *arguments: str) -> Ended:
+        return self.program("groups", "simulate", "--state", str(self.state), *arguments)
+
+    def groups(self, *arguments: str) -> list[dict[str, Any]]:
+        """Return the groups of its output in JSON."""
+        groups: list[dict[str, Any]] = json.loads(self(*arguments, "-o", "json").out)["groups"]
+        return groups
+
+
+@pytest.fixture
+def simulate(reconciler: Program, tmp_path: Path) -> Simulate:
+    """Return the verb on a cluster: orders with 12 partitions, and groups that read it in several ways."""
 
     def topic(name: str, partitions: int) -> dict[str, Any]:
         numbered = [
@@ -46,18 +64,23 @@ def snapshot(path: Path) -> Path:
             },
         ],
     }
-    path.write_text(json.dumps(document))
-    return path
+    state = tmp_path / "s.json"
+    state.write_text(json.dumps(document))
+    return Simulate(reconciler, state)
+
+
+def of_scenario(program: Program, document: object, *arguments: str) -> Ended:
+    """Run the verb on a file of scenarios."""
+    Path("case.json").write_text(json.dumps(document))
+    return program("groups", "simulate", "--scenario", "case.json", *arguments)
 
 
 def counts(sharing: dict[str, Any]) -> list[int]:
     return sorted(sharing["partitionsPerMember"].values(), reverse=True)
 
 
-def test_all_visible_scenarios_come_out_as_kafkas_own_classes_have_them(reconciler: Program, tmp_path: Path) -> None:
-    file = tmp_path / "cases.json"
-    file.write_text(json.dumps(CASES))
-    told = json.loads(reconciler("groups", "simulate", "--scenario", str(file), "-o", "json").out)
+def test_all_visible_scenarios_come_out_as_kafkas_own_classes_have_them(reconciler: Program) -> None:
+    told = json.loads(of_scenario(reconciler, CASES, "-o", "json").out)
     assert [each["id"] for each in told] == [case["id"] for case in CASES]
     for each, case in zip(told, CASES, strict=True):
         assert case["insertion_order_sensitive_from_step"] == {}
@@ -65,36 +88,26 @@ def test_all_visible_scenarios_come_out_as_kafkas_own_classes_have_them(reconcil
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS[::5])
-def test_one_scenario_gives_one_object_in_the_form_of_expected(
-    reconciler: Program, tmp_path: Path, assignor: str
-) -> None:
+def test_one_scenario_gives_one_object_in_the_form_of_expected(reconciler: Program, assignor: str) -> None:
     case = next(case for case in CASES if case["id"] == "g051")
-    file = tmp_path / "case.json"
-    file.write_text(json.dumps(case))
-    told = json.loads(
-        reconciler("groups", "simulate", "--scenario", str(file), "--assignor", assignor, "-o", "json").out
-    )
+    told = json.loads(of_scenario(reconciler, case, "--assignor", assignor, "-o", "json").out)
     assert told == {assignor: case["expected"][assignor]}
 
 
-def test_scenarios_under_one_key_come_back_under_it(reconciler: Program, tmp_path: Path) -> None:
-    file = tmp_path / "cases.json"
-    file.write_text(json.dumps({"meta": {}, "scenarios": CASES[:2]}))
-    told = json.loads(reconciler("groups", "simulate", "--scenario", str(file), "-o", "json").out)
+def test_scenarios_under_one_key_come_back_under_it(reconciler: Program) -> None:
+    told = json.loads(of_scenario(reconciler, {"meta": {}, "scenarios": CASES[:2]}, "-o", "json").out)
     assert [each["id"] for each in told["scenarios"]] == [case["id"] for case in CASES[:2]]
 
 
-def test_a_scenario_as_text_goes_step_by_step(reconciler: Program, tmp_path: Path) -> None:
-    file = tmp_path / "case.json"
-    file.write_text(json.dumps(next(case for case in CASES if case["id"] == "g051")))
-    told = reconciler("groups", "simulate", "--scenario", str(file), "--assignor", "range").out
+def test_a_scenario_as_text_goes_step_by_step(reconciler: Program) -> None:
+    told = of_scenario(reconciler, next(case for case in CASES if case["id"] == "g051"), "--assignor", "range").out
     assert told.startswith("scenario g051: 4 steps\nstep 1\n")
     assert "step 4: join m004\n" in told
     assert "  range                  2-2-2           0      3           1\n" in told
     assert "  m004    t0 0-1\n" in told
 
 
-def test_where_the_order_of_members_decides_the_output_says_so(reconciler: Program, tmp_path: Path) -> None:
+def test_where_the_order_of_members_decides_the_output_says_so(reconciler: Program) -> None:
     # Aa and BB have one hash, so that Kafka's hash map keeps them in the order in which they came.
     step: dict[str, Any] = {
         "members": [{"id": "Aa", "topics": ["t"]}, {"id": "BB", "topics": ["t"]}, {"id": "c", "topics": ["t"]}]
@@ -103,37 +116,30 @@ def test_where_the_order_of_members_decides_the_output_says_so(reconciler: Progr
     step["members"][0] |= owned
     step["members"][1] |= {"owned": {"t": [3, 4, 5]}, "generation": 1}
     scenario = {"topics": [{"name": "t", "partitions": 7}], "steps": [step]}
-    file = tmp_path / "case.json"
-    file.write_text(json.dumps(scenario))
-    as_json = reconciler("groups", "simulate", "--scenario", str(file), "--assignor", "sticky", "-o", "json")
+    as_json = of_scenario(reconciler, scenario, "--assignor", "sticky", "-o", "json")
     assert list(json.loads(as_json.out)) == ["sticky"]
-    as_text = reconciler("groups", "simulate", "--scenario", str(file), "--assignor", "sticky")
+    as_text = of_scenario(reconciler, scenario, "--assignor", "sticky")
     for told in (as_json.err, as_text.out):
         assert "sticky: from step 1 on, who gets what follows the order of the members" in told
 
 
-def test_topics_without_ids_leave_server_uniform_in_doubt(reconciler: Program, tmp_path: Path) -> None:
+def test_topics_without_ids_leave_server_uniform_in_doubt(reconciler: Program) -> None:
     members = [{"id": "a", "topics": ["t", "u"]}]
     topics = [{"name": "t", "partitions": 2}, {"name": "u", "partitions": 2}]
-    file = tmp_path / "case.json"
-    file.write_text(json.dumps({"topics": topics, "steps": [{"members": members}]}))
-    told = reconciler("groups", "simulate", "--scenario", str(file)).out
+    told = of_scenario(reconciler, {"topics": topics, "steps": [{"members": members}]}).out
     assert told.count("note: ") == 1
     assert "note: server-uniform: topics go by the hash of their ids" in told
 
 
-def test_a_group_is_shown_now_and_under_each_assignor(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
-    outcome = reconciler("groups", "simulate", "--state", str(state), "--group", "billing", "--partitions", "orders=18")
+def test_a_group_is_shown_now_and_under_each_assignor(simulate: Simulate) -> None:
+    outcome = simulate("--group", "billing", "--partitions", "orders=18")
     assert outcome.out.startswith("group billing: Stable, range, 3 members\n  orders 12 -> 18 partitions\n")
     assert "  range (the group's own)                  6-6-6       1.00     0      6           1\n" in outcome.out
     assert "  sticky                                   6-6-6       1.00     0      0           1\n" in outcome.out
 
 
-def test_a_member_that_leaves_gives_its_partitions_to_the_others(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
-    arguments = ("--group", "billing", "--remove-member", "app-0", "--assignor", "sticky", "-o", "json")
-    (told,) = json.loads(reconciler("groups", "simulate", "--state", str(state), *arguments).out)["groups"]
+def test_a_member_that_leaves_gives_its_partitions_to_the_others(simulate: Simulate) -> None:
+    (told,) = simulate.groups("--group", "billing", "--remove-member", "app-0", "--assignor", "sticky")
     (after,) = told["after"]
     assert (told["changes"], told["assignor"], after["assignor"]) == (["app-0 leaves"], "range", "sticky")
     assert counts(told["now"]) == [4, 4, 4]
@@ -142,68 +148,57 @@ def test_a_member_that_leaves_gives_its_partitions_to_the_others(reconciler: Pro
     assert set(range(4, 8)) <= set(after["assignment"]["app-1"]["orders"])
 
 
-def test_members_that_join_are_one_more_and_may_idle(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
+def test_members_that_join_are_one_more_and_may_idle(simulate: Simulate) -> None:
     joining = [word for number in range(10) for word in ("--add-member", f"new-{number:02}")]
-    arguments = ("--group", "billing", *joining, "--assignor", "range", "-o", "json")
-    (told,) = json.loads(reconciler("groups", "simulate", "--state", str(state), *arguments).out)["groups"]
+    (told,) = simulate.groups("--group", "billing", *joining, "--assignor", "range")
     (after,) = told["after"]
     assert counts(after) == [1] * 12 + [0]
     assert after["idle"] == ["new-09"]
     assert any("ids of new members" in doubt for doubt in after["doubts"])
 
 
-def test_a_group_without_members_can_get_some(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
-    arguments = ("--group", "old", "--add-member", "a:orders,prices", "--assignor", "roundrobin", "-o", "json")
-    (told,) = json.loads(reconciler("groups", "simulate", "--state", str(state), *arguments).out)["groups"]
+def test_a_group_without_members_can_get_some(simulate: Simulate) -> None:
+    (told,) = simulate.groups("--group", "old", "--add-member", "a:orders,prices", "--assignor", "roundrobin")
     assert counts(told["after"][0]) == [16]
 
 
-def test_subscribing_anew_takes_the_old_topic_away(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
-    arguments = ("--group", "audit", "--subscribe", "audit-1=prices", "--assignor", "server-uniform", "-o", "json")
-    (told,) = json.loads(reconciler("groups", "simulate", "--state", str(state), *arguments).out)["groups"]
+def test_subscribing_anew_takes_the_old_topic_away(simulate: Simulate) -> None:
+    (told,) = simulate.groups("--group", "audit", "--subscribe", "audit-1=prices", "--assignor", "server-uniform")
     (after,) = told["after"]
     assert after["groupsOwn"]
     assert after["assignment"] == {"id-0": {"orders": list(range(12))}, "id-1": {"prices": [0, 1, 2, 3]}}
 
 
-def test_without_a_group_all_that_are_concerned_are_shown(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
-    everyone = json.loads(reconciler("groups", "simulate", "--state", str(state), "-o", "json").out)["groups"]
+def test_without_a_group_all_that_are_concerned_are_shown(simulate: Simulate) -> None:
+    everyone = simulate.groups()
     assert [each["groupId"] for each in everyone] == ["audit", "billing", "mine"]
     assert [[sharing["assignor"] for sharing in each["after"]] for each in everyone] == [list(ASSIGNORS)] * 3
-    grown = reconciler("groups", "simulate", "--state", str(state), "--partitions", "prices=8", "-o", "json").out
-    assert [each["groupId"] for each in json.loads(grown)["groups"]] == ["mine"]
+    assert [each["groupId"] for each in simulate.groups("--partitions", "prices=8")] == ["mine"]
 
 
-def test_an_assignor_that_is_not_known_is_named(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
-    told = reconciler("groups", "simulate", "--state", str(state), "--group", "mine").out
+def test_an_assignor_that_is_not_known_is_named(simulate: Simulate) -> None:
+    told = simulate("--group", "mine").out
     assert "note: its own assignor, foo, is not known here: name its class" in told
 
 
-def test_measured_loads_show_what_each_member_reads(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
+def test_measured_loads_show_what_each_member_reads(simulate: Simulate, tmp_path: Path) -> None:
     rates = {("orders", number): (1 << 20 if number else 7 << 20, 0) for number in range(11)}
     loads = write_loads(tmp_path / "loads", "prod", rates)
-    given = ("--state", str(state), "--loads", loads, "--cluster", "prod", "--group", "billing", "--assignor", "range")
-    (told,) = json.loads(reconciler("groups", "simulate", *given, "-o", "json").out)["groups"]
+    given = ("--loads", loads, "--cluster", "prod", "--group", "billing", "--assignor", "range")
+    (told,) = simulate.groups(*given)
     assert told["now"]["bytesPerSecondPerMember"] == {"app-0": 10 << 20, "app-1": 4 << 20, "app-2": 3 << 20}
     assert told["now"]["bytesMostOverMean"] == round(10 * 3 / 17, 4)
     assert told["notes"] == ["1 of 12 partitions have no measured load and count as 0"]
-    text = reconciler("groups", "simulate", *given, "--statistic", "average").out
+    text = simulate(*given, "--statistic", "average").out
     assert "1.5 MiB/s to 5 MiB/s" in text
     assert ["app-0", "4,", "5", "MiB/s", "4,", "5", "MiB/s"] in [line.split() for line in text.split("\n")]
 
 
-def test_measured_loads_are_of_a_named_cluster(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
+def test_measured_loads_are_of_a_named_cluster(simulate: Simulate, tmp_path: Path) -> None:
     loads = write_loads(tmp_path / "loads", "prod", {("orders", 0): (1, 1)})
-    nameless = reconciler("groups", "simulate", "--state", str(state), "--loads", loads)
+    nameless = simulate("--loads", loads)
     assert (nameless.code, "name this one with --cluster" in nameless.err) == (64, True)
-    other = reconciler("groups", "simulate", "--state", str(state), "--loads", loads, "--cluster", "test")
+    other = simulate("--loads", loads, "--cluster", "test")
     assert (other.code, "has no row of cluster test" in other.err) == (1, True)
 
 
@@ -224,12 +219,10 @@ class GivesTwice:
 """
 
 
-def test_a_class_of_ones_own_stands_beside_the_others(reconciler: Program, tmp_path: Path) -> None:
+def test_a_class_of_ones_own_stands_beside_the_others(simulate: Simulate, tmp_path: Path) -> None:
     (tmp_path / "my_first_assignor.py").write_text(OWN)
-    state = snapshot(tmp_path / "s.json")
     own = ("--assignor", "my_first_assignor:FirstTakesAll", "--assignor", "range")
-    joining = ("--add-member", "n", "--group", "mine", "-o", "json")
-    (told,) = json.loads(reconciler("groups", "simulate", "--state", str(state), *own, *joining).out)["groups"]
+    (told,) = simulate.groups(*own, "--add-member", "n", "--group", "mine")
     assert [(after["assignor"], after["groupsOwn"], counts(after)) for after in told["after"]] == [
         ("foo", True, [4, 0]),
         ("range", False, [2, 2]),
@@ -238,19 +231,15 @@ def test_a_class_of_ones_own_stands_beside_the_others(reconciler: Program, tmp_p
     assert told["notes"] == []
 
 
-def test_a_class_that_breaks_the_rules_is_told_so(reconciler: Program, tmp_path: Path) -> None:
+def test_a_class_that_breaks_the_rules_is_told_so(simulate: Simulate, tmp_path: Path) -> None:
     (tmp_path / "my_second_assignor.py").write_text(OWN)
-    state = snapshot(tmp_path / "s.json")
-    named = ("--assignor", "my_second_assignor:GivesTwice", "--group", "billing")
-    ended = reconciler("groups", "simulate", "--state", str(state), *named)
+    ended = simulate("--assignor", "my_second_assignor:GivesTwice", "--group", "billing")
     assert (ended.code, ended.out) == (1, "")
     assert "assignor twice gives orders-0 to app-0 and to app-1" in ended.err
 
 
-def test_markdown_holds_the_same_tables(reconciler: Program, tmp_path: Path) -> None:
-    state = snapshot(tmp_path / "s.json")
-    arguments = ("--group", "billing", "--assignor", "range", "--partitions", "orders=18", "-o", "markdown")
-    told = reconciler("groups", "simulate", "--state", str(state), *arguments).out
+def test_markdown_holds_the_same_tables(simulate: Simulate) -> None:
+    told = simulate("--group", "billing", "--assignor", "range", "--partitions", "orders=18", "-o", "markdown").out
     assert told.startswith("### reconciler groups simulate · `billing` · Stable, range, 3 members\n")
     assert "| range (the group's own) | 6-6-6 | 1.00 | 0 | 6 | 1 |\n" in told
 
@@ -290,26 +279,22 @@ def test_markdown_holds_the_same_tables(reconciler: Program, tmp_path: Path) -> 
         (("--scenario", "x.json"), 64, "--scenario holds its own members and topics"),
     ],
 )
-def test_what_cannot_be_is_refused(
-    reconciler: Program, tmp_path: Path, arguments: tuple[str, ...], code: int, message: str
-) -> None:
-    state = snapshot(tmp_path / "s.json")
-    ended = reconciler("groups", "simulate", "--state", str(state), *arguments)
+def test_what_cannot_be_is_refused(simulate: Simulate, arguments: tuple[str, ...], code: int, message: str) -> None:
+    ended = simulate(*arguments)
     assert (ended.code, ended.out) == (code, "")
     assert message in ended.err
 
 
-def test_only_the_command_line_names_a_class_to_run(reconciler: Program, tmp_path: Path) -> None:
+def test_only_the_command_line_names_a_class_to_run(simulate: Simulate, tmp_path: Path) -> None:
     (tmp_path / "evil_assignor.py").write_text("open('canary', 'w').close()\n")
     named = "evil_assignor:Evil"
-    state = snapshot(tmp_path / "s.json")
-    state.write_text(state.read_text("utf-8").replace('"foo"', f'"{named}"').replace('"range"', f'"{named}"'), "utf-8")
-    assert reconciler("groups", "simulate", "--state", str(state)).code == 0
+    text = simulate.state.read_text("utf-8").replace('"foo"', f'"{named}"').replace('"range"', f'"{named}"')
+    simulate.state.write_text(text, "utf-8")
+    assert simulate().code == 0
     for key in ("assignor", "assignors", "protocol", "!!python/name"):
-        (tmp_path / "s2.json").write_text(json.dumps(CASES[0] | {key: named}), "utf-8")
-        reconciler("groups", "simulate", "--scenario", "s2.json")
+        of_scenario(simulate.program, CASES[0] | {key: named})
     assert not (tmp_path / "canary").exists()
-    reconciler("groups", "simulate", "--state", str(state), "--assignor", named)
+    simulate("--assignor", named)
     assert (tmp_path / "canary").exists()
 
 
@@ -377,15 +362,14 @@ def test_a_class_weighs_the_members_of_a_scenario_by_their_user_data_and_is_told
     assert (greedy.code, "on_assignment must take what was received" in greedy.err) == (1, True)
 
 
-def test_a_class_sees_what_the_members_of_a_snapshot_sent(reconciler: Program, tmp_path: Path) -> None:
+def test_a_class_sees_what_the_members_of_a_snapshot_sent(simulate: Simulate, tmp_path: Path) -> None:
     (tmp_path / "my_other_weights.py").write_text(WEIGHER)
-    state = snapshot(tmp_path / "s.json")
-    document = json.loads(state.read_text())
+    document = json.loads(simulate.state.read_text())
     billing = next(group for group in document["groups"] if group["groupId"] == "billing")
     billing["members"][2] |= {"userData": "Mg==", "host": "h3"}  # 2
-    state.write_text(json.dumps(document))
+    simulate.state.write_text(json.dumps(document))
     named = ("--assignor", "my_other_weights:ByWeight", "--group", "billing", "-o", "json")
-    ended = reconciler("groups", "simulate", "--state", str(state), *named)
+    ended = simulate(*named)
     ((after,),) = (group["after"] for group in json.loads(ended.out)["groups"])
     assert after["partitionsPerMember"] == {"app-0": 3, "app-1": 3, "app-2": 6}
     assert "told 3 billing 2 app-2 {'orders': (0, 1, 4, 5, 8, 9)} b'h3!'\n" in ended.err
