@@ -1,12 +1,11 @@
 """Groups against scripted brokers: who is asked again, what is told, what an answer that never came means."""
 
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import kafka.errors
 import pytest
-from admin.test_client_wire import TIME_OUT, Brokers
+from admin.test_client_wire import TIME_OUT, Brokers, let_time_pass
 from kafka.protocol.admin import DeleteGroupsResponse, DescribeGroupsResponse, ListGroupsResponse
 from kafka.protocol.consumer import (
     ConsumerProtocolAssignment,
@@ -16,9 +15,10 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import FindCoordinatorResponse
 
-from reconciler.admin.client import group_writes, groups, wire
+from reconciler.admin.client import group_writes, groups
 from reconciler.admin.client.groups import ConsumerGroupDescribeResponse
 from reconciler.admin.port import Answer
+from reconciler.model.cluster import GroupMember
 from reconciler.model.problem import ClusterUnavailable, MissingRight, OutcomeUnknown
 from reconciler.model.topic_partition import TopicPartition
 
@@ -30,13 +30,7 @@ KEY, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let time pass at once."""
-    now = [1000.0]
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    monkeypatch.setattr(wire, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    let_time_pass(monkeypatch)
 
 
 class Coordinators:
@@ -98,15 +92,42 @@ class Coordinators:
         return OffsetCommitResponse(topics=[form(name="orders", partitions=partitions)])
 
 
-def classic(assignment: bytes) -> "ApiMessage":
+def classic(
+    assignment: bytes, *, name: str = "g", kind: str = "consumer", protocol: str = "range", metadata: bytes = b""
+) -> "ApiMessage":
     form = DescribeGroupsResponse.DescribedGroup
     member = form.DescribedGroupMember(
-        member_id="m", client_id="c", client_host="/h", member_metadata=b"", member_assignment=assignment
+        member_id="m", client_id="c", client_host="/h", member_metadata=metadata, member_assignment=assignment
     )
     return form(
-        error_code=0, group_id="g", group_state="Stable", protocol_type="consumer", protocol_data="range",
-        members=[member],
-    )  # fmt: skip
+        error_code=0, group_id=name, group_state="Stable", protocol_type=kind, protocol_data=protocol, members=[member]
+    )
+
+
+def test_a_group_with_a_protocol_of_its_own_is_described_without_being_understood() -> None:
+    described = classic(b"", name="lock", kind="reconciler", protocol="v1", metadata=b"ada")
+    broken = classic(b"\x00\x01\xff", name="odd", protocol="mine", metadata=b"\x00")
+    listed = [
+        ListGroupsResponse.ListedGroup(group_id="lock", protocol_type="reconciler", group_state="Stable"),
+        ListGroupsResponse.ListedGroup(group_id="odd", protocol_type="consumer", group_state="Stable"),
+        ListGroupsResponse.ListedGroup(group_id="new", group_state="Assigning", group_type="consumer"),
+    ]
+
+    def script(_node: int, request: "ApiMessage") -> "ApiMessage":
+        match type(request).__name__:
+            case "ListGroupsRequest":
+                return ListGroupsResponse(error_code=0, groups=listed)
+            case "DescribeGroupsRequest":
+                assert list(request.groups) == ["lock", "odd"]
+                return DescribeGroupsResponse(groups=[described, broken])
+        return OffsetFetchResponse(error_code=0, topics=[])
+
+    brokers = Brokers(script, nodes=(1,))
+    found = {group.group_id: group for group in groups.groups(brokers.wire(), [1])}
+    assert list(found) == ["lock", "new", "odd"]
+    assert (found["lock"].protocol, found["lock"].members) == ("v1", (GroupMember("m", "c", "h"),))
+    assert (found["new"].state, found["new"].members) == ("Assigning", ())
+    assert found["odd"].members[0].assignment == {}
 
 
 def test_a_topic_that_an_assignment_names_twice_is_one_topic() -> None:
@@ -123,10 +144,8 @@ def test_what_a_members_own_assignor_sent_is_read_and_what_kafkas_own_sends_is_n
     protocol: str, told: str | None
 ) -> None:
     known = Coordinators()
-    known.group = classic(b"")
-    known.group.protocol_data = protocol
     sent = ConsumerProtocolSubscription(topics=["t"], user_data=b"3", owned_partitions=[])
-    known.group.members[0].member_metadata = sent.encode(version=1)
+    known.group = classic(b"", protocol=protocol, metadata=sent.encode(version=1))
     (group,) = groups.all_groups(known.brokers.wire(), [1, 2]).values()
     assert (group.members[0].subscription, group.members[0].user_data) == (("t",), told)
 

@@ -17,23 +17,19 @@ from kafka.protocol.admin import (
     CreateTopicsResponse,
     DescribeClusterRequest,
     DescribeConfigsResponse,
-    DescribeGroupsResponse,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
     DescribeQuorumRequest,
     ElectLeadersResponse,
-    ListGroupsResponse,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from kafka.protocol.consumer import OffsetFetchResponse
 
-from reconciler.admin.client import groups, log_dirs, observe, requests, wire
+from reconciler.admin.client import log_dirs, observe, requests, wire
 from reconciler.admin.client.properties import Connection
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.port import Answer
 from reconciler.model.change import CreateTopic
-from reconciler.model.cluster import GroupMember
 from reconciler.model.problem import ClusterUnavailable, MissingRight, OutcomeUnknown
 from reconciler.model.topic_partition import TopicPartition
 
@@ -136,8 +132,7 @@ class Brokers:
         return Wire(client, request_seconds=30, retry_seconds=retry_seconds, connection=connection)
 
 
-@pytest.fixture(autouse=True)
-def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+def let_time_pass(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Let time pass at once; returns the pauses asked for."""
     pauses: list[float] = []
     now = [1000.0]
@@ -149,6 +144,11 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     monkeypatch.setattr(wire, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
     monkeypatch.setattr(requests, "time", SimpleNamespace(sleep=sleep))
     return pauses
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    return let_time_pass(monkeypatch)
 
 
 def in_turn(*told: object) -> Script:
@@ -523,59 +523,7 @@ def test_only_a_broker_itself_changes_its_configs_and_its_silence_is_told_as_its
         requests.alter_broker_configs(Brokers(in_turn(TIME_OUT)).wire(), 2, [])
 
 
-# Groups
-
-
-def test_a_group_with_a_protocol_of_its_own_is_described_without_being_understood() -> None:
-    described = DescribeGroupsResponse.DescribedGroup(
-        error_code=0,
-        group_id="lock",
-        group_state="Stable",
-        protocol_type="reconciler",
-        protocol_data="v1",
-        members=[
-            DescribeGroupsResponse.DescribedGroup.DescribedGroupMember(
-                member_id="m", client_id="c", client_host="/10.0.0.1", member_metadata=b"ada", member_assignment=b""
-            )
-        ],
-    )
-    broken = DescribeGroupsResponse.DescribedGroup(
-        error_code=0,
-        group_id="odd",
-        group_state="Stable",
-        protocol_type="consumer",
-        protocol_data="mine",
-        members=[
-            DescribeGroupsResponse.DescribedGroup.DescribedGroupMember(
-                member_id="m",
-                client_id="c",
-                client_host="h",
-                member_metadata=b"\x00",
-                member_assignment=b"\x00\x01\xff",
-            )
-        ],
-    )
-    listed = [
-        ListGroupsResponse.ListedGroup(group_id="lock", protocol_type="reconciler", group_state="Stable"),
-        ListGroupsResponse.ListedGroup(group_id="odd", protocol_type="consumer", group_state="Stable"),
-        ListGroupsResponse.ListedGroup(group_id="new", group_state="Assigning", group_type="consumer"),
-    ]
-
-    def script(_node: int, request: "ApiMessage") -> "ApiMessage":
-        match type(request).__name__:
-            case "ListGroupsRequest":
-                return ListGroupsResponse(error_code=0, groups=listed)
-            case "DescribeGroupsRequest":
-                assert list(request.groups) == ["lock", "odd"]
-                return DescribeGroupsResponse(groups=[described, broken])
-        return OffsetFetchResponse(error_code=0, topics=[])
-
-    brokers = Brokers(script, nodes=(1,))
-    found = {group.group_id: group for group in groups.groups(brokers.wire(), [1])}
-    assert list(found) == ["lock", "new", "odd"]
-    assert (found["lock"].protocol, found["lock"].members) == ("v1", (GroupMember("m", "c", "10.0.0.1"),))
-    assert (found["new"].state, found["new"].members) == ("Assigning", ())
-    assert found["odd"].members[0].assignment == {}
+# Interrupts
 
 
 def test_an_interrupt_does_not_wait_for_a_broker_that_never_answers() -> None:

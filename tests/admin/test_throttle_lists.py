@@ -2,13 +2,13 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import pytest
+from admin.test_client_wire import let_time_pass
 from kafka.protocol.admin import DescribeConfigsResponse
 
-from reconciler.admin.client import requests, wire
+from reconciler.admin.client import requests
 from reconciler.model.change import ConfigChange, ConfigOperation
 
 if TYPE_CHECKING:
@@ -61,13 +61,7 @@ class Brokers:
 
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let time pass at once."""
-    now = [1000.0]
-
-    def sleep(seconds: float) -> None:
-        now[0] += seconds
-
-    monkeypatch.setattr(wire, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    let_time_pass(monkeypatch)
 
 
 def test_each_broker_is_asked_until_it_shows_the_lists() -> None:

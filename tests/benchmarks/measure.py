@@ -40,45 +40,19 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One row of the table."""
+    """What a plan is worth and costs, and its row of the table."""
 
-    name: str
-    brokers: int
-    partitions: int
     copies: int
-    terabytes: float
     ratio: float
-    leaders_changed: int
-    replicas: str
-    leaders: str
     stages: int
-    seconds: int
     over_bound: float
     cost: Cost
+    cells: Sequence[object]
 
     HEADER: ClassVar[str] = (
         "| case | brokers | partitions | copies | TB | bytes / least | leaders changed | replicas/broker "
         "| leaders/broker | stages | est. h | / bound | CPU s | MB |\n" + "|---" * 14 + "|"
     )
-
-    def cells(self) -> Sequence[object]:
-        """Return the cells of the row."""
-        return (
-            self.name,
-            self.brokers,
-            f"{self.partitions:,}",
-            f"{self.copies:,}",
-            f"{self.terabytes:,.2f}",
-            f"{self.ratio:.4f}",
-            f"{self.leaders_changed:,}",
-            self.replicas,
-            self.leaders,
-            self.stages,
-            f"{self.seconds / 3600:.1f}",
-            f"{self.over_bound:.2f}",
-            f"{self.cost.cpu_seconds:.2f}",
-            f"{self.cost.peak_megabytes:.0f}",
-        )
 
 
 def cost_of(arguments: Sequence[str], *, may_fail: bool = False, cwd: Path | None = None) -> Cost:
@@ -113,21 +87,25 @@ def figures_of(case: FlatCase, folder: Path) -> Figures:
     plan = json.loads(out.read_text(encoding="utf-8"))
     problem = problem_of(*case.build())
     summary = plan["summary"]
-    return Figures(
-        name=case.name,
-        brokers=len(problem.capacity),
-        partitions=len(problem.demands),
-        copies=summary["replicaMoves"],
-        terabytes=summary["bytes"] / 1e12,
-        ratio=summary["bytes"] / least_bytes(problem, plan["proof"]),
-        leaders_changed=summary["leaderChanges"],
-        replicas=_span(plan, problem, "replicas"),
-        leaders=_span(plan, problem, "leaders"),
-        stages=summary["stages"],
-        seconds=summary["estimatedSeconds"],
-        over_bound=summary["estimatedSeconds"] / max(1, _least_seconds(plan, problem)),
-        cost=cost,
+    ratio = summary["bytes"] / least_bytes(problem, plan["proof"])
+    over_bound = summary["estimatedSeconds"] / max(1, _least_seconds(plan, problem))
+    cells = (
+        case.name,
+        len(problem.capacity),
+        f"{len(problem.demands):,}",
+        f"{summary['replicaMoves']:,}",
+        f"{summary['bytes'] / 1e12:,.2f}",
+        f"{ratio:.4f}",
+        f"{summary['leaderChanges']:,}",
+        _span(plan, problem, "replicas"),
+        _span(plan, problem, "leaders"),
+        summary["stages"],
+        f"{summary['estimatedSeconds'] / 3600:.1f}",
+        f"{over_bound:.2f}",
+        f"{cost.cpu_seconds:.2f}",
+        f"{cost.peak_megabytes:.0f}",
     )
+    return Figures(summary["replicaMoves"], ratio, summary["stages"], over_bound, cost, cells)
 
 
 def _span(plan: Mapping[str, Any], problem: Problem, measure: str) -> str:

@@ -33,7 +33,7 @@ def test_plans_of_the_flat_clusters(tmp_path: Path) -> None:
         folder = tmp_path / case.name
         folder.mkdir()
         figures = figures_of(case, folder)
-        show_row(*figures.cells())
+        show_row(*figures.cells)
         assert figures.ratio == 1, f"{case.name} copies {figures.ratio} times the least"
 
 

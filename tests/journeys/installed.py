@@ -4,15 +4,14 @@ What pipx does is this very thing: `pip install` of one package into an environm
 """
 
 import os
-import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from helpers.program.call import captured
 from helpers.program.command_line import Outcome
-from helpers.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -37,8 +36,9 @@ class Installed:
     def python(self, code: str) -> str:
         """Return what the environment's own interpreter prints for that code."""
         command = [str(self.environment / "bin" / "python"), "-c", code]
-        done = subprocess.run(command, cwd=self.environment, env=self.variables(), capture_output=True, check=True)
-        return done.stdout.decode().strip()
+        done = captured(command, self.environment, self.variables())
+        done.check_returncode()
+        return done.stdout.strip()
 
     def run(self, *arguments: str | Path, cwd: Path, expect: int = 0) -> Outcome:
         """Run the installed command in that folder; fail with all it printed where the exit code is another."""
@@ -48,16 +48,7 @@ class Installed:
 
     def try_(self, *arguments: str | Path, cwd: Path) -> Outcome:
         """Run the installed command in that folder, however it ends."""
-        done = subprocess.run(
-            [str(self.environment / "bin" / "reconciler"), *map(str, arguments)],
-            cwd=cwd,
-            env=self.variables(),
-            capture_output=True,
-            text=True,
-            timeout=HANG,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
+        done = captured([self.environment / "bin" / "reconciler", *arguments], cwd, self.variables())
         return Outcome(done.returncode, done.stdout, done.stderr)
 
 
@@ -83,5 +74,5 @@ def _pip(*arguments: str) -> None:
 
 
 def _run(*command: str) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=False)
+    done = captured(command)
     assert done.returncode == 0, f"{command[1:]}\n{done.stdout}\n{done.stderr}"

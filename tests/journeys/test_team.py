@@ -8,6 +8,7 @@ import pytest
 import yaml
 from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import declare
 from helpers.brokers.observer import Observer
 from helpers.brokers.run import SMOOTH
 from helpers.program.command_line import Outcome
@@ -42,15 +43,7 @@ class Team:
 
     def adopt(self) -> None:
         """Say how to reach the cluster, and take over what it shows."""
-        self.root.mkdir(parents=True)
-        (self.root / "cluster.yaml").write_text(f"""
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: live}}
-spec:
-  client: {{bootstrap.servers: "{self.kafka.bootstrap}"}}
-  moves: {{throttle: 1MiB/s, perStage: 1}}
-""")
+        declare(self.folder, self.kafka, "moves: {throttle: 1MiB/s, perStage: 1}")
         self.run("import", "--cluster", "live")
 
     def edit(self, topic: str, field: str, value: object) -> None:

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, Resourc
 from helpers.brokers import counted_program
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
+from helpers.brokers.declared import declare
 from helpers.brokers.delivery import Delivery, delivery_faults
 from helpers.brokers.observer import THROTTLES, Observer
 from helpers.brokers.run import PLAN, Applying
@@ -146,24 +147,10 @@ def world(request: pytest.FixtureRequest, kafka_version: str) -> Iterator[World]
 
 def planned(folder: Path, kafka: KafkaCluster) -> Mapping[tuple[str, int], tuple[int, ...]]:
     """Plan that each broker holds as much as any other, and return the lists that the plan's moves end with."""
-    root = folder / "desired-state" / "many"
-    root.mkdir(parents=True)
-    (root / "cluster.yaml").write_text(
-        f"""
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: many}}
-spec:
-  client: {{bootstrap.servers: "{kafka.bootstrap}"}}
-  balance: {{replicas: even}}
-  moves: {{throttle: 50MB/s, perBroker: 500, perStage: 20000}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {{names: ["many-*"]}}
-spec: {{placement: {{racks: {{spread: ignore}}}}}}
-"""
-    )
+    moves = "moves: {throttle: 50MB/s, perBroker: 500, perStage: 20000}"
+    root = declare(folder, kafka, f"balance: {{replicas: even}}, {moves}", name="many")
+    metadata, spec = 'metadata: {names: ["many-*"]}', "spec: {placement: {racks: {spread: ignore}}}"
+    (root / "topics.yaml").write_text(f"apiVersion: reconciler/v1\nkind: Topic\n{metadata}\n{spec}\n")
     reconciler("plan", "--out", PLAN, "--detailed-exitcode", cwd=folder, expect=2)
     stages = json.loads((folder / PLAN).read_text())["stages"]
     return {(one["topic"], one["partition"]): tuple(one["to"]) for stage in stages for one in stage.get("moves", ())}

@@ -22,6 +22,7 @@ from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
 from helpers.figures import Tell
 from helpers.program.call import Ended, Program
+from helpers.program.documents import document
 from helpers.waiting import HANG
 from kafka.protocol.admin import DescribeAclsRequest
 
@@ -35,22 +36,14 @@ TOPIC, OTHER, NEW = "orders", "other", "fresh"
 LOCK_GROUP = "__reconciler-lock"
 CLUSTER = (ResourceType.BROKER, "kafka-cluster")
 ANY, MATCH_ANY = 1, 1
-DECLARED = """
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {name: live}
-spec: {client: {file: worker.properties}, moves: {throttle: 20MiB/s}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {name: orders}
-spec: {partitions: 3, placement: {assignment: [[1, 3], [2, 1], [3, 2]]}, config: {retention.ms: 2d}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {name: fresh}
-spec: {partitions: 1, replicationFactor: 2}
-"""
+ASSIGNMENT = "assignment: [[1, 3], [2, 1], [3, 2]]"
+DECLARED = "---\n".join(
+    (
+        document("Cluster", "live", "{client: {file: worker.properties}, moves: {throttle: 20MiB/s}}"),
+        document("Topic", TOPIC, f"{{partitions: 3, placement: {{{ASSIGNMENT}}}, config: {{retention.ms: 2d}}}}"),
+        document("Topic", NEW, "{partitions: 1, replicationFactor: 2}"),
+    )
+)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, ResourceType
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import declare
 from helpers.brokers.kafka_jars import DEFAULT_VERSION
 from helpers.brokers.observer import Observer
 from helpers.figures import Tell
@@ -75,20 +76,7 @@ class Bench:
         size = "partitions: 1, replicationFactor: 1" if case.base is None else ""
         configs = f"config: {{{config}}}, customConfigs: [{', '.join(case.config)}]" if config else ""
         spec = ", ".join(part for part in (size, case.spec, configs) if part)
-        (self.folder / "desired-state" / CLUSTER / "cluster.yaml").write_text(
-            f"""
-apiVersion: reconciler/v1
-kind: Cluster
-metadata: {{name: {CLUSTER}}}
-spec: {{client: {{bootstrap.servers: "{self.kafka.bootstrap}"}}, topics: {{delete: allow}}}}
----
-apiVersion: reconciler/v1
-kind: Topic
-metadata: {{name: {case.name}}}
-spec: {{{spec}}}
-""",
-            "utf-8",
-        )
+        declare(self.folder, self.kafka, "topics: {delete: allow}", {case.name: spec})
 
     def state(self, name: str) -> tuple[object, Mapping[str, str], int]:
         """Return all of a topic that a plan could change, and how many records can be read; of none, nothing."""
@@ -155,7 +143,7 @@ def refused(bench: Bench, case: Case) -> None:
     """Try what Kafka refuses: live, and by a plan for which it was not asked."""
     before = bench.state(case.name)
     planned = bench.program("plan", "--out", f"{case.name}.json")
-    is_placed = f"desired-state/{CLUSTER}/cluster.yaml:10:" in planned.err and "(KR611)" in planned.err
+    is_placed = f"desired-state/{CLUSTER}/cluster.yaml:9:" in planned.err and "(KR611)" in planned.err
     bench.expect(case, f"the plan, saying {planned.err}", (planned.code, is_placed), (1, True))
     bench.expect(case, "the plan's files", sorted(Path().glob(f"{case.name}.json")), [])
     unasked = bench.program("plan", "--state", "snapshot.json", "--out", "unasked.json")
@@ -233,9 +221,8 @@ def is_let_pass(folder: Path, kafka: KafkaCluster, name: str, case: Mutant) -> b
 
 
 def declare_mutants(folder: Path, kafka: KafkaCluster, wrong: Mapping[str, Mutant]) -> None:
-    cluster = f'spec: {{client: {{bootstrap.servers: "{kafka.bootstrap}"}}}}'
-    lines = [f"{{apiVersion: reconciler/v1, kind: Cluster, metadata: {{name: {CLUSTER}}}, {cluster}}}"]
-    for name, case in wrong.items():
-        spec = f"partitions: 2, config: {json.dumps(dict(case.configs))}, customConfigs: {json.dumps([*case.configs])}"
-        lines.append(f"{{apiVersion: reconciler/v1, kind: Topic, metadata: {{name: {name}}}, spec: {{{spec}}}}}")
-    (folder / "desired-state" / CLUSTER / "cluster.yaml").write_text("\n---\n".join(lines), "utf-8")
+    topics = {
+        name: f"partitions: 2, config: {json.dumps(dict(case.configs))}, customConfigs: {json.dumps([*case.configs])}"
+        for name, case in wrong.items()
+    }
+    declare(folder, kafka, topics=topics)

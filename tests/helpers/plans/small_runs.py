@@ -67,7 +67,6 @@ def plan_of(stages: Sequence[Stage], before: Cluster, **fields: object) -> Plan:
     """Return a plan of these stages for that cluster."""
     moved = [m.topic_partition for s in stages if isinstance(s, ReassignStage) for m in s.moves]
     restores = [(key, before.partition(key)) for key in sorted(set(moved))]
-    keys = ("replication.throttled",)
     made = Plan(
         cluster_name="small",
         cluster_id=before.cluster_id,
@@ -80,15 +79,15 @@ def plan_of(stages: Sequence[Stage], before: Cluster, **fields: object) -> Plan:
         topic_ids={name: f"id-of-{name}" for name in sorted({key.topic for key in moved}) if name in before.topics},
         rollback=Rollback(
             tuple(Restore(key, found.replicas, found.leader) for key, found in restores if found is not None),
-            {t.name: _throttles(t, keys) for t in before.topics.values() if _throttles(t, keys)},
+            {t.name: _throttles(t) for t in before.topics.values() if _throttles(t)},
             {b.id: dict(b.configs) for b in before.brokers.values() if b.configs},
         ),
     )
     return replace(made, **fields)  # type: ignore[arg-type]
 
 
-def _throttles(topic: Topic, keys: tuple[str, ...]) -> dict[str, str]:
-    return {key: value for key, value in topic.configs.items() if any(part in key for part in keys)}
+def _throttles(topic: Topic) -> dict[str, str]:
+    return {key: value for key, value in topic.configs.items() if "replication.throttled" in key}
 
 
 def whole_plan(before: Cluster) -> Plan:
