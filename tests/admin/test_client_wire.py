@@ -179,6 +179,27 @@ def moved(request: AlterPartitionReassignmentsRequest, error_code: int = 0) -> A
     )
 
 
+def created(request: CreateTopicsRequest, codes: Mapping[str, int], throttle_ms: int = 0) -> CreateTopicsResponse:
+    """Answer with the code of each topic, 0 where it has none."""
+    form = CreateTopicsResponse.CreatableTopicResult
+    topics = [
+        form(name=topic.name, error_code=codes.get(topic.name, 0), error_message=None) for topic in request.topics
+    ]
+    return CreateTopicsResponse(throttle_time_ms=throttle_ms, topics=topics)
+
+
+CONFIGS_FORM = DescribeConfigsResponse.DescribeConfigsResult
+CONFIG_FORM = CONFIGS_FORM.DescribeConfigsResourceResult
+
+
+def showing(*configs: "ApiMessage", error_code: int = 0) -> Brokers:
+    """Return brokers that show these configs of topic `t`."""
+    result = CONFIGS_FORM(
+        error_code=error_code, error_message=None, resource_type=2, resource_name="t", configs=[*configs]
+    )
+    return Brokers(in_turn(DescribeConfigsResponse(results=[result])))
+
+
 def targets(count: int) -> dict[TopicPartition, Sequence[int] | None]:
     return {TopicPartition("t", number): (1, 2) for number in range(count)}
 
@@ -305,40 +326,26 @@ def test_log_dirs_without_the_right_are_no_empty_disks(told: DescribeLogDirsResp
 
 
 def test_configs_without_the_right_are_no_empty_overrides() -> None:
-    result = DescribeConfigsResponse.DescribeConfigsResult(
-        error_code=29, error_message=None, resource_type=2, resource_name="t", configs=[]
-    )
     with pytest.raises(MissingRight, match="needs the right DescribeConfigs on topic t"):
-        observe.topic_configs(Brokers(in_turn(DescribeConfigsResponse(results=[result]))).wire(), ["t"])
+        observe.topic_configs(showing(error_code=29).wire(), ["t"])
 
 
 def test_configs_of_a_topic_that_does_not_exist_are_left_out() -> None:
-    result = DescribeConfigsResponse.DescribeConfigsResult(
-        error_code=3, error_message=None, resource_type=2, resource_name="t", configs=[]
-    )
-    assert observe.topic_configs(Brokers(in_turn(DescribeConfigsResponse(results=[result]))).wire(), ["t"]) == {}
+    assert observe.topic_configs(showing(error_code=3).wire(), ["t"]) == {}
 
 
 def test_a_sensitive_value_is_left_out() -> None:
-    form = DescribeConfigsResponse.DescribeConfigsResult
-    configs = [
-        form.DescribeConfigsResourceResult(name="a", value=None, config_source=1, is_sensitive=True),
-        form.DescribeConfigsResourceResult(name="b", value="1", config_source=1),
-        form.DescribeConfigsResourceResult(name="c", value="2", config_source=5),
-    ]
-    result = form(error_code=0, error_message=None, resource_type=2, resource_name="t", configs=configs)
-    brokers = Brokers(in_turn(DescribeConfigsResponse(results=[result])))
+    brokers = showing(
+        CONFIG_FORM(name="a", value=None, config_source=1, is_sensitive=True),
+        CONFIG_FORM(name="b", value="1", config_source=1),
+        CONFIG_FORM(name="c", value="2", config_source=5),
+    )
     assert observe.topic_configs(brokers.wire(), ["t"]) == {"t": {"b": "1"}}
 
 
 def test_what_brokers_set_for_all_topics_is_told_beside_overrides_where_it_is_asked_for() -> None:
-    form = DescribeConfigsResponse.DescribeConfigsResult
     sources = {"override": 1, "broker": 2, "brokers": 3, "static": 4, "default": 5}
-    configs = [
-        form.DescribeConfigsResourceResult(name=name, value="1", config_source=at) for name, at in sources.items()
-    ]
-    result = form(error_code=0, error_message=None, resource_type=2, resource_name="t", configs=configs)
-    brokers = Brokers(in_turn(DescribeConfigsResponse(results=[result])))
+    brokers = showing(*(CONFIG_FORM(name=name, value="1", config_source=at) for name, at in sources.items()))
     told = observe.topic_configs(brokers.wire(), ["t"], sources=observe.NOT_DEFAULT)
     assert told == {"t": dict.fromkeys(("broker", "brokers", "override", "static"), "1")}
 
@@ -380,12 +387,7 @@ def test_a_request_never_names_more_than_a_thousand_partitions() -> None:
 
 
 def test_new_topics_are_batched_by_their_partitions() -> None:
-    def script(_node: int, request: CreateTopicsRequest) -> CreateTopicsResponse:
-        form = CreateTopicsResponse.CreatableTopicResult
-        topics = [form(name=topic.name, error_code=0, error_message=None) for topic in request.topics]
-        return CreateTopicsResponse(throttle_time_ms=0, topics=topics)
-
-    brokers = Brokers(script)
+    brokers = Brokers(lambda _node, request: created(request, {}))
     changes = [CreateTopic(name, 400, 3) for name in ("a", "b", "c", "d")] + [CreateTopic("huge", 5000, 3)]
     assert set(requests.create_topics(brokers.wire(), changes).values()) == {Answer()}
     assert [[topic.name for topic in request.topics] for _, request in brokers.sent] == [
@@ -396,18 +398,8 @@ def test_new_topics_are_batched_by_their_partitions() -> None:
 
 
 def test_what_the_mutation_quota_refused_is_sent_again_after_its_time(no_waiting: list[float]) -> None:
-    refused = {"b"}
-
-    def script(_node: int, request: CreateTopicsRequest) -> CreateTopicsResponse:
-        form = CreateTopicsResponse.CreatableTopicResult
-        topics = [
-            form(name=topic.name, error_code=89 if topic.name in refused else 0, error_message=None)
-            for topic in request.topics
-        ]
-        refused.clear()
-        return CreateTopicsResponse(throttle_time_ms=2500, topics=topics)
-
-    brokers = Brokers(script)
+    codes = iter(({"b": 89}, {}))
+    brokers = Brokers(lambda _node, request: created(request, next(codes), throttle_ms=2500))
     answers = requests.create_topics(brokers.wire(), [CreateTopic("a", 1, 1), CreateTopic("b", 1, 1)])
     assert answers == {"a": Answer(), "b": Answer()}
     assert [[topic.name for topic in request.topics] for _, request in brokers.sent] == [["a", "b"], ["b"]]
@@ -419,12 +411,7 @@ def test_what_is_only_validated_is_asked_again_and_a_missing_right_hides_its_own
     lost = [TIME_OUT]
 
     def script(_node: int, request: CreateTopicsRequest) -> object:
-        if lost:
-            return lost.pop()
-        form = CreateTopicsResponse.CreatableTopicResult
-        codes = {"a": 0, "b": 29, "c": 40}
-        topics = [form(name=topic.name, error_code=codes[topic.name], error_message=None) for topic in request.topics]
-        return CreateTopicsResponse(throttle_time_ms=0, topics=topics)
+        return lost.pop() if lost else created(request, {"b": 29, "c": 40})
 
     def no_change() -> None:
         raise AssertionError("nothing is changed")

@@ -65,6 +65,12 @@ def taken(cluster: Cluster, step: Step) -> Cluster:
     return events[what]()
 
 
+def partition_of(cluster: Cluster, key: TopicPartition = KEYS[0]) -> Partition:
+    found = cluster.partition(key)
+    assert found is not None
+    return found
+
+
 def partitions(cluster: Cluster) -> list[Partition]:
     return [partition for _, partition in cluster.partitions()]
 
@@ -126,8 +132,7 @@ def test_a_reassignment_to_living_brokers_ends_in_its_target(
         assert partition.replicas == wanted[key]
         assert set(partition.isr) == set(wanted[key])
         assert not partition.is_reassigning
-        was = cluster.partition(key)
-        assert was is not None
+        was = partition_of(cluster, key)
         assert partition.leader == (was.leader if was.leader in wanted[key] else wanted[key][0])
         assert set(partition.sizes) == set(was.sizes)
 
@@ -137,14 +142,12 @@ def test_a_reassignment_to_living_brokers_ends_in_its_target(
 def test_no_move_has_fewer_replicas_than_the_fewer_of_now_and_wanted(
     cluster: Cluster, target: Sequence[int], waits: list[int]
 ) -> None:
-    was = cluster.partition(KEYS[0])
-    assert was is not None
+    was = partition_of(cluster)
     floor = min(len(was.replicas), len(target))
     cluster = reassign(cluster, {KEYS[0]: target}).cluster
     for wait in (0, *waits):
         cluster = advance(cluster, wait)
-        partition = cluster.partition(KEYS[0])
-        assert partition is not None
+        partition = partition_of(cluster)
         assert len(partition.isr) >= floor
         assert len(partition.target_replicas) >= floor
 
@@ -154,15 +157,12 @@ def test_no_move_has_fewer_replicas_than_the_fewer_of_now_and_wanted(
 def test_cancel_restores_the_set_of_replicas_but_not_always_their_order(
     cluster: Cluster, target: Sequence[int], wait: int
 ) -> None:
-    was = cluster.partition(KEYS[0])
+    was = partition_of(cluster)
     moving = advance(reassign(cluster, {KEYS[0]: target}).cluster, wait)
-    partition = moving.partition(KEYS[0])
-    assert was is not None
-    assert partition is not None
+    partition = partition_of(moving)
     if not partition.is_reassigning:
         return
-    cancelled = reassign(moving, {KEYS[0]: None}).cluster.partition(KEYS[0])
-    assert cancelled is not None
+    cancelled = partition_of(reassign(moving, {KEYS[0]: None}).cluster)
     assert set(cancelled.replicas) == set(was.replicas)
     assert not cancelled.is_reassigning
     kept = [replica for replica in target if replica in was.replicas]
@@ -172,15 +172,12 @@ def test_cancel_restores_the_set_of_replicas_but_not_always_their_order(
 @settings(max_examples=50)
 @given(clusters(fenced=(6,)), replica_lists.filter(lambda replicas: 6 in replicas))
 def test_a_reassignment_to_a_dead_broker_is_accepted_and_never_ends(cluster: Cluster, target: Sequence[int]) -> None:
-    was = cluster.partition(KEYS[0])
-    assert was is not None
+    was = partition_of(cluster)
     if 6 in was.replicas:
         return
     outcome = reassign(cluster, {KEYS[0]: target})
     assert outcome.answers[KEYS[0]] is None
-    partition = advance(outcome.cluster, DAY).partition(KEYS[0])
-    assert partition is not None
-    assert 6 in partition.adding_replicas
+    assert 6 in partition_of(advance(outcome.cluster, DAY)).adding_replicas
 
 
 @settings(max_examples=50)
