@@ -19,6 +19,7 @@ import pytest
 from benchmarks.table import show, show_row
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.run import MB, PLAN, LiveRun
+from live.worlds import events
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.brokers]
 
@@ -50,21 +51,16 @@ def lists(number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 def stage_seconds(run: LiveRun) -> list[str]:
     """Return each stage's estimate and what its journal says it took."""
-    (path,) = run.folder.glob("runs/live/*.jsonl")
     plan: dict[str, Any] = json.loads((run.folder / PLAN).read_text())
     began: dict[int, float] = {}
     took: dict[int, float] = {}
-    for event in map(json.loads, path.read_text().splitlines()):
-        moment = _seconds(event["time"])
+    for event in events(run.folder):
+        moment = datetime.fromisoformat(event["time"]).timestamp()
         if event["step"] == "stage" and event["outcome"] == "started":
             began[event["stage"]] = moment
         if event["step"] == "stage" and event["outcome"] == "done":
             took[event["stage"]] = moment - began[event["stage"]]
     return [f"{one.get('estimatedSeconds', 0)}, {took[one['number']]:.1f}" for one in plan["stages"]]
-
-
-def _seconds(moment: str) -> float:
-    return datetime.fromisoformat(moment).timestamp()
 
 
 def measured(folder: Path, brokers: KafkaCluster, rate: int) -> float:

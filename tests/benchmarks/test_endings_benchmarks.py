@@ -6,7 +6,6 @@ No assertion is about time. What is promised: the lock of a killed holder is fre
 the waiting within 10 s, and a dead destination's moves are taken back within a minute.
 """
 
-import json
 import signal
 import time
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from benchmarks.table import show
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.run import MB, SMOOTH, LiveRun
 from helpers.program.held_runs import HeldRun
+from live.worlds import events
 
 from reconciler.admin.client import connect
 
@@ -79,9 +79,7 @@ def test_a_destination_that_dies(tmp_path: Path, brokers: KafkaCluster) -> None:
     lost_at = time.time()
     brokers.kill(DESTINATION)
     applying.ended(FAILED)
-    (path,) = run.folder.glob("runs/live/*.jsonl")
-    events = [json.loads(line) for line in path.read_text().splitlines()]
-    withdrawn = next(event["time"] for event in events if event["step"] == "withdraw")
+    withdrawn = next(event["time"] for event in events(run.folder) if event["step"] == "withdraw")
     seconds = datetime.fromisoformat(withdrawn).timestamp() - lost_at
     _tell("a dead destination's moves are taken back after", seconds, TOLD_SECONDS)
     brokers.start(DESTINATION)

@@ -36,11 +36,6 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
-def case_of(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Return the case that the test is named for: `test_groups_lag` for groups-lag."""
-    return CASES[name_of(request.node.name)]
-
-
 def name_of(test: str) -> str:
     """Return the id of the case; a test's name has no room for what ids hold beside letters."""
     plain = test.removeprefix("test_")
@@ -49,7 +44,8 @@ def name_of(test: str) -> str:
 
 @pytest.fixture
 def case(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return case_of(request)
+    """Return the case that the test is named for: `test_groups_lag` for groups-lag."""
+    return CASES[name_of(request.node.name)]
 
 
 def numbered(value: Mapping[str, Any]) -> dict[int, Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from helpers.figures import Tell
+from helpers.program.call import captured
 from helpers.waiting import HANG
 from journeys.installed import ROOT
 from journeys.test_container import copied, instructions
@@ -126,6 +127,4 @@ def test_the_images_build_stage_gives_a_program_that_runs(builds: Builds, tmp_pa
     script = re.sub(r"\bpython -m", f"'{sys.executable}' -m", script).replace("/opt/reconciler", str(tmp_path / "opt"))
     subprocess.run(["sh", "-e", "-c", script], cwd=tmp_path, env={**os.environ, "EXTRAS": extras}, check=True)
     program = tmp_path / "opt" / "bin" / "reconciler"
-    assert subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.startswith(
-        "reconciler "
-    )
+    assert captured([program, "--version"]).stdout.startswith("reconciler ")

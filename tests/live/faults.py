@@ -1,12 +1,12 @@
 """What the live fault tests share: how a run that met a fault is brought to its end, and what is counted."""
 
-import json
 from collections.abc import Callable
 
 from helpers.brokers.checker import Checker
 from helpers.brokers.delivery import Delivery
 from helpers.brokers.run import PLAN, Applying, LiveRun
 from helpers.figures import Tell
+from live.worlds import steps
 
 DONE, FAILED = 0, 1
 LEFT_OVER = "keeps what this run set: follower.replication.throttled.rate"
@@ -66,6 +66,5 @@ def stop_and_go_on(
 
 def _has_withdrawn(run: LiveRun) -> bool:
     """Return whether, by its journal, a run took moves back before its end."""
-    (path,) = run.folder.glob("runs/live/*.jsonl")
-    *steps, last = (json.loads(line)["step"] for line in path.read_text().splitlines())
-    return "withdraw" in steps and last == "run"
+    *before, last = steps(run.folder)
+    return "withdraw" in before and last == "run"

@@ -9,6 +9,7 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -77,7 +78,7 @@ def described(watched: Watched) -> str:
     return f"{watched.seconds:.0f} s, longest silence {watched.silence:.1f} s"
 
 
-def events(folder: Path) -> Sequence[dict[str, object]]:
+def events(folder: Path) -> Sequence[dict[str, Any]]:
     """Return the events of the one journal in an operator's folder."""
     (path,) = folder.glob("runs/*/*.jsonl")
     return [json.loads(line) for line in path.read_text().splitlines()]

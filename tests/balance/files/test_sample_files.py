@@ -6,18 +6,19 @@ import pytest
 from pyarrow import parquet
 
 from reconciler.balance.files.folders import replaced_folder
-from reconciler.balance.files.sample_files import Kind, find_sample_files
+from reconciler.balance.files.sample_files import Kind, SampleFile, find_sample_files
 from reconciler.model.problem import InvalidInput, ReconcilerError
 
 GOOD = "ts,topic,partition\n"
+LINES = b"ts,topic,partition,bytes_in\n2026-03-29T00:00:00Z,t,0,5\n"
 # As JmxTool names a column.
 SIZE = "kafka.log:type=Log,name=Size,topic=orders,partition=0:Value"
 
 
-def _refused(path: Path) -> list[str]:
+def _refused(path: Path, measure: str | None = None) -> list[str]:
     with pytest.raises(InvalidInput) as refused:
-        find_sample_files([str(path)])
-    return [problem.message for problem in refused.value.problems]
+        find_sample_files([str(path)], measure)
+    return [f"{problem.message} ({problem.code})" for problem in refused.value.problems]
 
 
 @pytest.mark.parametrize(
@@ -153,3 +154,56 @@ def test_a_folder_of_other_things_and_a_file_are_refused(tmp_path: Path) -> None
         with pytest.raises(ReconcilerError, match=r"name (an empty|a) .*folder"), replaced_folder(out, "_report.json"):
             pass
     assert (tmp_path / "mine.txt").read_text() == "x"
+
+
+# How files that other programs wrote begin
+
+
+def _found(path: Path, content: bytes, measure: str | None = None) -> SampleFile:
+    path.write_bytes(content)
+    (file,) = find_sample_files([str(path)], measure).files
+    return file
+
+
+def _refused_content(path: Path, content: bytes, measure: str | None = None) -> str:
+    path.write_bytes(content)
+    (message,) = _refused(path, measure)
+    assert message.startswith(f"{path}: ")
+    return message.removeprefix(f"{path}: ")
+
+
+def _compressed(content: bytes) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(content)
+    return bytes(sink.getvalue())
+
+
+def _answer(labels: dict[str, str]) -> bytes:
+    series = [{"metric": labels, "values": [[1, "2"]]}]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": series}}).encode()
+
+
+def test_compressed_text_is_looked_into(tmp_path: Path) -> None:
+    file = _found(tmp_path / "a.csv.zst", _compressed(LINES))
+    assert (file.kind, set(file.names)) == (Kind.CSV, {"ts", "topic", "partition", "bytes_in"})
+    line = json.dumps({"ts": 1, "topic": "t", "partition": 0}).encode()
+    assert _found(tmp_path / "a.jsonl.zst", _compressed(line)).kind is Kind.JSON_LINES
+    assert _refused_content(tmp_path / "b.csv.zst", LINES).startswith("cannot be read: ")
+    assert "is not a .parquet" in _refused_content(tmp_path / "a.txt.zst", b"")
+
+
+def test_semicolons_separate_where_the_header_has_no_comma(tmp_path: Path) -> None:
+    assert _found(tmp_path / "a.csv", b"\xef\xbb\xbfts;topic;partition;bytes_in\n").separator == ";"
+    assert _found(tmp_path / "b.csv", LINES).separator == ","
+
+
+def test_series_without_a_name_measure_what_the_option_or_the_files_name_says(tmp_path: Path) -> None:
+    nameless = _answer({"topic": "t"})
+    assert _found(tmp_path / "a.json", nameless, "messages_in").measure == "messages_in"
+    assert _found(tmp_path / "prod-bytes_out.2026.json", nameless).measure == "bytes_out"
+    assert _found(tmp_path / "bytes_in.json", _answer({"__name__": "up"}), "bytes_out").measure == ""
+    for name in ("rates.json", "bytes_in-bytes_out.json", "kilobytes_in.json"):
+        message = _refused_content(tmp_path / name, nameless)
+        assert message.startswith("has series without a name, as rate() and sum() answer"), name
+        assert message.endswith("(KR441)")
