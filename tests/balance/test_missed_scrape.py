@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers.program.call import Program
+from helpers.program.documents import document
 
 MISSED, MINUTES = 5, 12
 TOPICS = ("told", "grown")
@@ -18,14 +19,9 @@ def _a_scrape_is_missed(tmp_path: Path) -> None:
     """
     home = tmp_path / "desired-state" / "even"
     home.mkdir(parents=True)
-    (home / "cluster.yaml").write_text(
-        "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: even}\nspec:\n"
-        "  client: {bootstrap.servers: 'b:1'}\n  balance: {networkIn: {within: 10%}}\n"
-        + "".join(
-            f"---\napiVersion: reconciler/v1\nkind: Topic\nmetadata: {{name: {name}}}\nspec: {{}}\n" for name in TOPICS
-        ),
-        encoding="utf-8",
-    )
+    cluster = document("Cluster", "even", "{client: {bootstrap.servers: 'b:1'}, balance: {networkIn: {within: 10%}}}")
+    documents = (cluster, *(document("Topic", name) for name in TOPICS))
+    (home / "cluster.yaml").write_text("---\n".join(documents), encoding="utf-8")
     replicas = {number: [1 + number % BROKERS, 1 + (number + 1) % BROKERS] for number in range(PARTITIONS)}
     partitions = [
         {"partition": number, "leader": on[0], "replicas": on, "isr": on, "sizes": [10**9, 10**9]}

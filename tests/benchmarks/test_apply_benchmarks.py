@@ -70,7 +70,7 @@ def measured(folder: Path, brokers: KafkaCluster, rate: int) -> float:
     size, throttle = MEGABYTES[rate] * MB, f"{rate}MB/s"
     run = LiveRun(folder, brokers, f"rate-{rate}", before, after, partition_bytes=size, throttle=throttle, per_broker=2)
     summary = json.loads((folder / PLAN).read_text())["summary"]
-    estimate = summary["estimatedSeconds"]
+    estimate: int = summary["estimatedSeconds"]
     time.sleep(QUOTA_WINDOW_SECONDS)
     start = time.monotonic()
     run.start().ended(0)

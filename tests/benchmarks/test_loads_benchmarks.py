@@ -46,7 +46,7 @@ def _planned(case: LoadsCase, folder: Path) -> Mapping[str, Any]:
     out = folder / "plan.json"
     arguments = ["-C", str(desired), "plan", "--cluster", case.name, "--state", str(snapshot)]
     cost = cost_of([*arguments, "--loads", str(loads), "--out", str(out)])
-    plan = json.loads(out.read_text(encoding="utf-8"))
+    plan: Mapping[str, Any] = json.loads(out.read_text(encoding="utf-8"))
     summary, proof = plan["summary"], plan["proof"]
     show_row(
         case.name,

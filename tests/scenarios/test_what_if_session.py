@@ -1,6 +1,7 @@
 """A lost rack, asked about before it happens: a session at the terminal, kept as files."""
 
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,10 +32,7 @@ def _missing(wanted: list[str], printed: list[str]) -> list[str]:
 def test_the_session_prints_what_it_printed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for file in [file for file in SCENARIO.rglob("*") if file.is_file()]:
-        copy = tmp_path / file.relative_to(SCENARIO)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(file.read_bytes())
+    shutil.copytree(SCENARIO, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     reconciler = Program(capsys)
     assert len(_session()) >= 8
