@@ -167,6 +167,14 @@ def test_what_a_copy_lacks_is_never_told_too_small(
     assert (row.unknown is None) == (lag is not None)
 
 
+def test_of_a_copy_that_is_not_there_nothing_is_known() -> None:
+    (found,) = compared_topics([PAIR], Seen(cluster("orders", 2)), Seen(cluster("other", 1)), told())
+    assert (found.partition_count, found.replication_factor) == (2, 1)
+    assert (found.copy_partition_count, found.copy_replication_factor, found.partitions) == (None, None, ())
+    (empty,) = compared_topics([PAIR], Seen(cluster("orders", 0)), Seen(cluster("us.orders", 1)), told())
+    assert (empty.partition_count, empty.replication_factor, empty.copy_replication_factor) == (0, None, 1)
+
+
 def test_topics_that_mirror_maker_keeps_for_itself_are_no_copies() -> None:
     topics = ("orders", "heartbeats", "mm2-offset-syncs.eu.internal", "__consumer_offsets", "eu.orders")
     there = ("us.orders", "us.heartbeats", "us.checkpoints.internal", "mm2-configs.us.internal", "us.old", "own")
