@@ -166,16 +166,17 @@ def _desired(case: FlatCase) -> Desired:
 
 
 def _cluster_yaml(case: FlatCase) -> str:
-    balance, moves = "{replicas: even, leaders: even}", f"{{throttle: 50MiB/s, perBroker: {case.per_broker}}}"
-    cluster = cluster_document(case.name, case.leaving, balance, moves)
-    return f"{cluster}---\n" + document("TopicClass", "flat", f"{{replicationFactor: {case.after}, {STRICT}}}")
-
-
-def cluster_document(name: str, leaving: Sequence[int], balance: str, moves: str) -> str:
-    """Return the document of a cluster that these brokers leave."""
-    brokers = ", ".join(f"{{id: {broker_id}, state: draining}}" for broker_id in leaving)
-    spec = f"{{clusterId: {CLUSTER_ID}, brokers: [{brokers}], balance: {balance}, moves: {moves}}}"
-    return document("Cluster", name, spec)
+    leaving = "".join(f"    - {{id: {broker_id}, state: draining}}\n" for broker_id in case.leaving)
+    return (
+        "apiVersion: reconciler/v1\nkind: Cluster\n"
+        f"metadata: {{name: {case.name}}}\n"
+        "spec:\n"
+        f"  clusterId: {CLUSTER_ID}\n"
+        + (f"  brokers:\n{leaving}" if leaving else "")
+        + "  balance: {replicas: even, leaders: even}\n"
+        f"  moves: {{throttle: 50MiB/s, perBroker: {case.per_broker}}}\n"
+        "---\n" + document("TopicClass", "flat", f"{{replicationFactor: {case.after}, {STRICT}}}")
+    )
 
 
 def _topics_yaml(case: FlatCase) -> str:

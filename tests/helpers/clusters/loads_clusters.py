@@ -13,14 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from helpers.clusters.flat_clusters import (
-    CLUSTER_ID,
-    STRICT,
-    cluster_document,
-    kafka_placement,
-    rack_name,
-    snapshot_text,
-)
+from helpers.clusters.flat_clusters import CLUSTER_ID, kafka_placement, rack_name, snapshot_text
 from pyarrow import parquet
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
@@ -118,9 +111,18 @@ class LoadsCase:
         bands = dict.fromkeys(MEASURES, self.band) | {"replicas": self.replicas or self.band}
         bands["disk"] = self.disk or self.band
         asked = ", ".join(f"{name}: {{within: {float(100 * band):g}%}}" for name, band in bands.items())
-        cluster = cluster_document(self.name, self.leaving, f"{{{asked}}}", "{throttle: 50MiB/s, perBroker: 100}")
-        metadata = 'metadata: {names: ["topic-*"]}'
-        return f"{cluster}---\napiVersion: reconciler/v1\nkind: Topic\n{metadata}\nspec: {{{STRICT}}}\n"
+        leaving = "".join(f"    - {{id: {broker_id}, state: draining}}\n" for broker_id in self.leaving)
+        return (
+            "apiVersion: reconciler/v1\nkind: Cluster\n"
+            f"metadata: {{name: {self.name}}}\n"
+            "spec:\n"
+            f"  clusterId: {CLUSTER_ID}\n" + (f"  brokers:\n{leaving}" if leaving else "") + f"  balance: {{{asked}}}\n"
+            "  moves: {throttle: 50MiB/s, perBroker: 100}\n"
+            "---\n"
+            "apiVersion: reconciler/v1\nkind: Topic\n"
+            'metadata: {names: ["topic-*"]}\n'
+            "spec: {placement: {racks: {spread: strict}}}\n"
+        )
 
     def _placed(self, random: np.random.Generator) -> list[list[tuple[int, ...]]]:
         rack_of = {broker_id: rack_name(broker_id, self.racks) for broker_id in range(self.brokers)}
