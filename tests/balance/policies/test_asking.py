@@ -162,7 +162,8 @@ def test_many_rows_are_told_by_their_number_and_the_same_each_time(prod: Setup) 
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("room")
-def test_a_plan_that_breaks_a_policy_is_shown_but_not_applied(prod: Setup) -> None:
+def test_a_plan_that_breaks_a_policy_is_shown_but_not_applied(prod: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(prod.root)
     prod.policy("a.sql", "-- Nobody moves\nSELECT count(*) AS moves, sum(bytes) AS bytes FROM moves")
     out = str(prod.root / "plan.json")
     ended = prod.program(*prod.command, "--out", out)
