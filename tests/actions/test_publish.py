@@ -59,7 +59,7 @@ def publish(
 
 def test_its_labels_are_those_of_a_plan() -> None:
     # In a process of its own: the folder of an action is no package.
-    told = captured([sys.executable, "-c", "import publish; print(publish.LABELS)"], PROGRAM.parent)
+    told = captured([sys.executable, "-c", "import publish; print(publish.LABELS)"], PROGRAM.parent, check=True)
     assert told.stdout.strip() == str(LABELS)
 
 

@@ -23,15 +23,15 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_loads_and_balance_run_there_and_a_file_that_the_server_does_not_see_is_named(
-    connect_server: str, lake: Path
+    connect_url: str, lake: Path
 ) -> None:
-    environ = {"SPARK_REMOTE": connect_server}
+    environ = {"SPARK_REMOTE": connect_url}
     made = run_program("loads", "--samples", "even", "--out", "loads", "-o", "json", cwd=lake, env=environ)
     assert made.code == 0, made.err
     assert sum(cluster["partitions"] for cluster in json.loads(made.out)["clusters"]) > 100
     assert made.err.splitlines()[-1].startswith("Wrote loads:")
     asked = ("balance", "--cluster", "far", "--state", "states/far.json", "--loads", "loads", "-o", "json")
-    told = run_program("-C", "root", *asked, "--master", connect_server, cwd=lake)
+    told = run_program("-C", "root", *asked, "--master", connect_url, cwd=lake)
     assert told.code == 0, told.err
     assert json.loads(told.out)["clusters"][0]["cluster"] == "far"
     # To the server, this is a place in the folder that it was started in itself.
@@ -56,8 +56,8 @@ with connected(sys.argv[1]) as whole, lent(whole) as spark:
 """
 
 
-def test_a_table_of_many_steps_is_settled_there_and_leaves_no_name(connect_server: str) -> None:
-    command = [sys.executable, "-c", SETTLES_MANY_STEPS, connect_server]
+def test_a_table_of_many_steps_is_settled_there_and_leaves_no_name(connect_url: str) -> None:
+    command = [sys.executable, "-c", SETTLES_MANY_STEPS, connect_url]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG, check=False)
     assert (done.stdout, done.returncode) == ("9\n", 0), done.stderr[-3000:]
 

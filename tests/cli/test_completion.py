@@ -129,7 +129,8 @@ def test_a_shell_completes_as_its_script_asks(shell: str, tmp_path: Path) -> Non
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
     }
-    script = captured(["reconciler"], tmp_path, {**environment, "_RECONCILER_COMPLETE": f"{shell}_source"}).stdout
+    asking = {**environment, "_RECONCILER_COMPLETE": f"{shell}_source"}
+    script = captured(["reconciler"], tmp_path, asking, check=True).stdout
     assert re.search(rf"_RECONCILER_COMPLETE={shell}_complete", script)
     if shutil.which(shell) is None:
         pytest.skip(f"there is no {shell} here: its script was made, and its protocol is tested above")

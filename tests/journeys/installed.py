@@ -36,9 +36,7 @@ class Installed:
     def python(self, code: str) -> str:
         """Return what the environment's own interpreter prints for that code."""
         command = [str(self.environment / "bin" / "python"), "-c", code]
-        done = captured(command, self.environment, self.variables())
-        done.check_returncode()
-        return done.stdout.strip()
+        return captured(command, self.environment, self.variables(), check=True).stdout.strip()
 
     def run(self, *arguments: str | Path, cwd: Path, expect: int = 0) -> Outcome:
         """Run the installed command in that folder; fail with all it printed where the exit code is another."""

@@ -127,4 +127,4 @@ def test_the_images_build_stage_gives_a_program_that_runs(builds: Builds, tmp_pa
     script = re.sub(r"\bpython -m", f"'{sys.executable}' -m", script).replace("/opt/reconciler", str(tmp_path / "opt"))
     subprocess.run(["sh", "-e", "-c", script], cwd=tmp_path, env={**os.environ, "EXTRAS": extras}, check=True)
     program = tmp_path / "opt" / "bin" / "reconciler"
-    assert captured([program, "--version"]).stdout.startswith("reconciler ")
+    assert captured([program, "--version"], check=True).stdout.startswith("reconciler ")

@@ -12,8 +12,8 @@ from typing import Any
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from helpers.brokers.cluster import KafkaCluster
-from helpers.brokers.declared import DOCUMENT
 from helpers.brokers.observer import Observer
+from helpers.program.documents import document
 from helpers.program.warm import Ended, reconciler
 from helpers.waiting import ATTEMPT, HANG
 
@@ -35,19 +35,17 @@ class TwoClusters:
     def write(self, topics: Mapping[str, int], retention: str) -> None:
         """Declare these topics of `us`, by their partitions, and that `eu` copies them."""
         spec = f"{{replicationFactor: {self.replication_factor}, config: {{segment.bytes: 64MiB}}}}"
-        standard = DOCUMENT.format("TopicClass", "standard", spec)
+        standard = document("TopicClass", "standard", spec)
         declared = (
-            DOCUMENT.format(
-                "Topic", name, f"{{partitions: {count}, config: {{retention.ms: {retention}}}, class: standard}}"
-            )
+            document("Topic", name, f"{{partitions: {count}, config: {{retention.ms: {retention}}}, class: standard}}")
             for name, count in topics.items()
         )
-        mirror = DOCUMENT.format("Mirror", "from-us", COPIED.format(", ".join(f'"{name}"' for name in topics)))
+        mirror = document("Mirror", "from-us", COPIED.format(", ".join(f'"{name}"' for name in topics)))
         for name, kafka, documents in (("us", self.us, [*declared]), ("eu", self.eu, [mirror])):
             path = self.folder / "desired-state" / name
             path.mkdir(parents=True, exist_ok=True)
             spec = "{{client: {}, topics: {{managed: all, delete: allow}}}}"
-            cluster = DOCUMENT.format("Cluster", name, spec.format(json.dumps(kafka.properties)))
+            cluster = document("Cluster", name, spec.format(json.dumps(kafka.properties)))
             (path / "cluster.yaml").write_text(cluster, "utf-8")
             (path / "topics.yaml").write_text("---\n".join([standard, *documents]), "utf-8")
 

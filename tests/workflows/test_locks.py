@@ -141,12 +141,12 @@ def test_what_is_locked_is_enough_and_fits_together(extras: str, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     programs = Path((tmp_path / "path").read_text().strip())
     subprocess.run([programs / "pip", "check"], check=True)
-    listed = captured([programs / "pip", "freeze"]).stdout.splitlines()
+    listed = captured([programs / "pip", "freeze"], check=True).stdout.splitlines()
     locked = {(pin.name, pin.version) for pin in [*pins("spark" if extras else "base"), *pins("build")]}
     ours = PROJECT["project"]["name"]
     installed = {(canonicalize_name(name), version) for name, _, version in (line.partition("==") for line in listed)}
     assert {one for one in installed if not one[0].startswith(ours)} <= locked
-    help_text = captured([programs / "reconciler", "--help"], tmp_path)
+    help_text = captured([programs / "reconciler", "--help"], tmp_path, check=True)
     assert help_text.stdout.startswith("Usage: reconciler")
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from helpers.brokers.cluster import KafkaCluster
+from helpers.program.documents import document
 
 LIVE = "live"
-DOCUMENT = "apiVersion: reconciler/v1\nkind: {}\nmetadata: {{name: {}}}\nspec: {}\n"
 
 
 def declare(
@@ -20,8 +20,8 @@ def declare(
 ) -> Path:
     """Write a cluster and topics with these specs, each the inside of a YAML mapping; return the cluster's folder."""
     client = client or f'{{bootstrap.servers: "{kafka.bootstrap}"}}'
-    cluster = DOCUMENT.format("Cluster", name, f"{{client: {client}{', ' if spec else ''}{spec}}}")
-    documents = [DOCUMENT.format("Topic", topic, f"{{{text}}}") for topic, text in (topics or {}).items()]
+    cluster = document("Cluster", name, f"{{client: {client}{', ' if spec else ''}{spec}}}")
+    documents = [document("Topic", topic, f"{{{text}}}") for topic, text in (topics or {}).items()]
     root = folder / "desired-state" / name
     root.mkdir(parents=True, exist_ok=True)
     (root / "cluster.yaml").write_text("---\n".join([cluster, *documents]), "utf-8")

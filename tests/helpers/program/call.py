@@ -40,11 +40,16 @@ class Program:
 
 
 def captured(
-    command: Sequence[str | Path], cwd: Path | None = None, env: Mapping[str, str] | None = None, stdin: str = ""
+    command: Sequence[str | Path],
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "",
+    *,
+    check: bool = False,
 ) -> Captured:
-    """Run a command with its streams caught, however it ends; one that hangs fails."""
+    """Run a command with its streams caught, however it ends; with `check` it must end with 0. One that hangs fails."""
     return subprocess.run(
-        command, cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=HANG, check=False
+        command, cwd=cwd, env=env, input=stdin, capture_output=True, text=True, timeout=HANG, check=check
     )
 
 

@@ -66,7 +66,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
 
 
 @pytest.fixture(scope="session")
-def connect_server(spark: "SparkSession") -> str:
+def connect_url(spark: "SparkSession") -> str:
     """Return the URL at which the session's Java answers clients of Spark Connect."""
     assert spark._jvm is not None
     services = spark._jvm.org.apache.spark.sql.connect.service

@@ -37,11 +37,11 @@ def _placed(desired: Desired, observed: Cluster, loads: Loads, caps: Caps) -> Li
     balance = desired.cluster.balance
     sizes = [(key, each.bytes_to_copy) for key, _ in unmoved if (each := observed.partition(key)) is not None]
     of = measured(partitions, sizes, balance, loads).of
-    held, leaders, _ = placed_with_loads(task, unmoved, balance, of, caps)
+    replicas, leaders, _ = placed_with_loads(task, unmoved, balance, of, caps)
     ids = task.eligible.ids
     found: dict[TopicPartition, tuple[int, ...]] = dict(unmoved)
     for row, key in enumerate(partitions.keys(np.arange(len(partitions)))):
-        members = [ids[column] for column in held.held[row].tolist() if column >= 0]
+        members = [ids[column] for column in replicas.held[row].tolist() if column >= 0]
         members += [ids[column] for column in task.fixed[row].tolist() if column >= 0 and ids[column] not in members]
         leader = ids[int(leaders.column[row])]
         found[key] = (leader, *(one for one in members if one != leader))
