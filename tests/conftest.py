@@ -1,5 +1,6 @@
 """What all tests share: marks, the options, and real Kafka brokers."""
 
+import faulthandler
 import os
 import re
 import signal
@@ -79,6 +80,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         gone = set(left_out)
         items[:] = [item for item in items if item not in gone]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Take back pytest's order to print all stacks: a test of hours has not hung, and printing may crash Python."""
+    if any(item.get_closest_marker(mark) for mark in ASKED_FOR):
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session")

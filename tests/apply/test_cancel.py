@@ -19,12 +19,12 @@ from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run import run_plan
 from reconciler.apply.run_record import read_record
-from reconciler.apply.session import Session
+from reconciler.apply.session import TRIES, Session
 from reconciler.apply.standings import moves_under_way
-from reconciler.apply.withdraw import withdraw
+from reconciler.apply.withdraw import Withdrawal, told_left, withdraw
 from reconciler.model.cluster import Cluster, Topic
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ClusterUnavailable, Refused, StalePlan
+from reconciler.model.problem import ClusterUnavailable, MissingRight, Refused, StalePlan
 from reconciler.model.run import RunEvent, RunFailed, RunState, StoppedEarly
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
@@ -228,6 +228,86 @@ def test_a_move_that_ends_while_it_is_to_be_taken_back_stays(before: Cluster, ad
     outcome = withdraw(session, under_way)
     assert (outcome.finished, outcome.back) == ([TopicPartition("payments", 0)], [])
     assert assignments(admin.cluster)["payments-0"] == (2, 4, 6)
+
+
+class Hidden(SimulatedAdmin):
+    """Lets nobody see `payments` from its n-th reassignment on; whom it refuses to reassign is told by `refusal`."""
+
+    def __init__(self, cluster: Cluster, *, after: int, refusal: Exception | None = None) -> None:
+        super().__init__(cluster)
+        self.after, self.refusal, self.asked = after, refusal, 0
+
+    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+        """Return the topics that may be seen."""
+        if self.asked >= self.after and "payments" in names:
+            raise MissingRight("Describe on payments is missing", names=["payments"])
+        return super().topics(names)
+
+    def reassign(
+        self,
+        targets: Mapping[TopicPartition, Sequence[int] | None],
+        *,
+        is_replication_factor_change_allowed: bool = True,
+    ) -> Mapping[TopicPartition, Answer]:
+        """Count the requests of a cancel, and reassign."""
+        self.asked += 1
+        if self.refusal is not None:
+            raise self.refusal
+        return super().reassign(targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed)
+
+
+def withdrawn(after: int, refusal: Exception | None = None) -> tuple[Hidden, MemoryJournal, Withdrawal]:
+    """Return what a withdrawal of two moves to a dead broker leaves, where `payments` is hidden from a request on."""
+    moves = [move("orders-0", "1,2,3", "3,2,6"), move("payments-0", "2,4", "4,6")]
+    admin, journal = Hidden(cluster(), after=99), MemoryJournal()
+    session = Session(admin, journal, paths_of(plan_of([ReassignStage(1, tuple(moves))], cluster())))
+    admin.kill_broker(6)
+    admin.reassign({one.topic_partition: one.to_replicas for one in moves})
+    admin.clock.sleep(0.1)
+    admin.after, admin.refusal, admin.asked = after, refusal, 0
+    return admin, journal, withdraw(session, moves)
+
+
+ORDERS, PAYMENTS = TopicPartition("orders", 0), TopicPartition("payments", 0)
+
+
+@pytest.mark.parametrize(
+    ("after", "back", "left"),
+    [
+        pytest.param(0, [ORDERS], {PAYMENTS: "it cannot be looked at: Describe on payments is missing"}, id="at once"),
+        # What has been cancelled is believed: the controller has said so.
+        pytest.param(1, [ORDERS, PAYMENTS], {}, id="once it is cancelled"),
+        pytest.param(2, [ORDERS, PAYMENTS], {}, id="once its order is submitted"),
+    ],
+)
+def test_a_move_that_may_not_be_seen_goes_back_only_once_the_controller_took_it(
+    after: int, back: Sequence[TopicPartition], left: Mapping[TopicPartition, str]
+) -> None:
+    admin, journal, outcome = withdrawn(after)
+    assert (outcome.back, outcome.left) == (back, left)
+    assert in_flight(admin.cluster) == [str(key) for key in left]
+    assert [event.step for event in journal.appended] == ["withdraw", "withdraw"]
+
+
+def test_moves_that_may_not_be_cancelled_are_left_with_the_reason() -> None:
+    _, _, outcome = withdrawn(99, MissingRight("Alter on the cluster is missing"))
+    assert outcome.left == dict.fromkeys([ORDERS, PAYMENTS], "it was not cancelled: Alter on the cluster is missing")
+    assert outcome.unanswered == ""
+
+
+def test_a_cluster_that_has_not_answered_often_enough_is_not_asked_for_the_next_moves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reconciler.apply.withdraw.PARTITIONS_A_REQUEST", 1)
+    admin, _, outcome = withdrawn(99, ClusterUnavailable("nobody answers"))
+    assert admin.asked == TRIES
+    assert outcome.left == dict.fromkeys([ORDERS, PAYMENTS], "it was not cancelled: nobody answers")
+    assert outcome.unanswered == "nobody answers"
+
+
+def test_a_move_that_was_left_goes_on_unless_it_was_cancelled() -> None:
+    assert told_left("it cannot be looked at") == "it goes on, and without a throttle: it cannot be looked at"
+    assert told_left("it was cancelled, but its order was not restored: no").startswith("it was cancelled, but")
 
 
 class OldTopics(SimulatedAdmin):

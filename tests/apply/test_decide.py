@@ -13,7 +13,7 @@ from reconciler.apply.decide import FAILED, decide
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.slowness import CRAWL
-from reconciler.apply.stage_memory import DEAD, BadDisk, History, MoveState, StageMemory, note
+from reconciler.apply.stage_memory import DEAD, BadDisk, History, MoveState, StageMemory, bad_disks_of, note
 from reconciler.apply.steps import (
     ATTEMPTS,
     ChangeConfigs,
@@ -33,7 +33,7 @@ from reconciler.apply.steps import (
     poll,
 )
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import Cluster, LogDir
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
@@ -229,6 +229,26 @@ def test_data_that_arrives_as_fast_as_it_is_written_is_told_once() -> None:
     assert isinstance(decide(paths, seen(BEFORE, IN_FLIGHT), told, NOW + CRAWL), Wait)
 
 
+def test_a_dead_replica_that_stays_is_told_once() -> None:
+    memory = replace(MEMORY, throttled_brokers=ALL, histories={A0: History(MoveState.IN_FLIGHT)}, fenced_since={2: NOW})
+    observed, paths = seen(BEFORE, IN_FLIGHT), paths_of(plan_of([STAGE], BEFORE))
+    step = decide(paths, observed, memory, NOW + DEAD)
+    assert isinstance(step, Warn)
+    assert step.problem.message == "broker 2 is not alive, and a-0 cannot end before it is back; start it"
+    assert isinstance(decide(paths, observed, replace(memory, warned=frozenset({step.key})), NOW + DEAD), Wait)
+
+
+def test_a_stage_is_done_when_its_moves_are() -> None:
+    for state in MoveState:
+        assert replace(MEMORY, histories={A0: History(state)}).is_done(STAGE) == (state is MoveState.DONE)
+
+
+def test_a_log_dir_is_bad_once_it_is_nearly_full() -> None:
+    for usable in (10**12, 10**6):
+        found = bad_disks_of({}, {4: (LogDir("/d1", total_bytes=2 * 10**12, usable_bytes=usable),)}, NOW)
+        assert found == ({} if usable == 10**12 else {4: BadDisk(NOW, "/d1", is_offline=False, usable_bytes=usable)})
+
+
 def test_moves_that_will_not_fit_on_a_disk_are_withdrawn_whether_or_not_all_of_them_tell_their_size() -> None:
     moves = (MOVE, move("a-1", "1,2,3", "1,2,4"))
     paths = paths_of(plan_of([ReassignStage(1, moves)], BEFORE))
@@ -264,6 +284,9 @@ def test_nobody_else_is_elected_where_the_list_has_changed() -> None:
     step = next_step(stage, changed, now=NOW + timedelta(seconds=120))
     assert isinstance(step, FailRun)
     assert "broker 1 is not its preferred leader" in step.problem.message
+    gone = next_step(stage, Observed(), now=NOW + timedelta(seconds=120))
+    assert isinstance(gone, FailRun)
+    assert gone.problem.code == "KR701"
 
 
 def test_an_election_that_a_later_move_overtook_is_not_due() -> None:
@@ -338,6 +361,10 @@ def test_a_creation_is_done_where_a_later_move_of_the_plan_has_taken_its_partiti
     elsewhere = decide(paths, seen(small_cluster("b-0: 5")), MEMORY, NOW)
     assert isinstance(elsewhere, FailRun)
     assert "found partition 0 on [5];" in elsewhere.problem.message
+    other = replace(create, configs={"retention.ms": "1"})
+    told = next_step(TopicsStage(1, (0,)), seen(small_cluster("b-0: 1")), topic_changes=(other,))
+    assert isinstance(told, FailRun)
+    assert "expected retention.ms=1, found retention.ms not set" in told.problem.message
 
 
 def test_a_config_that_is_neither_as_it_was_nor_as_planned_is_told_and_not_changed() -> None:

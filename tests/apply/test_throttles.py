@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from apply.small_world import At
 from helpers.clusters.small_cluster import small_cluster
-from helpers.plans.deaths import killed
+from helpers.plans.deaths import killed, nth
 from helpers.plans.small_runs import RATE, cluster, move, plan_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,12 +15,15 @@ from reconciler.admin.port import Reassignment
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import planted
 from reconciler.apply.journal import MemoryJournal, recorded, seen_detail
-from reconciler.apply.leftovers import leftovers
+from reconciler.apply.leftovers import adopt_leftovers, leftovers
+from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run import run_plan
+from reconciler.apply.session import Session
 from reconciler.apply.throttles import (
     Entry,
     ThrottleRecord,
     appended,
+    leftover_problems,
     list_restored,
     lists_to_extend,
     rate_restored,
@@ -141,6 +144,27 @@ def test_a_list_loses_our_items_and_no_other(
 ) -> None:
     restored = list_restored("key", Entry(before, frozenset({"0:1", "0:2"})), value)
     assert restored == ConfigChange("key", operation, text)
+
+
+def test_what_stays_on_a_topic_is_told_with_what_it_was_before() -> None:
+    def told(before: str | None) -> str:
+        [problem] = leftover_problems(ThrottleRecord(lists={("orders", LEADERS): Entry(before, frozenset())}))
+        return problem.message
+
+    assert f"{LEADERS} (before: 0:1,2:3)" in told("0:1,2:3")
+    assert "(before: (empty))" in told("")
+    assert "(before: not set)" in told(None)
+    assert "0:9, 0:10 and 2 more)" in told(",".join(f"0:{n}" for n in range(1, 13)))
+
+
+def test_rates_of_this_plans_runs_stay_its_own_beside_those_that_the_clusters_record_tells_of(before: Cluster) -> None:
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
+    admin = SimulatedAdmin(before)
+    killed(admin, plan_of([ReassignStage(1, (move("orders-1", "2,3,1", "2,3,5"),), 7)], before), nth(20))
+    asked = RunEvent(datetime(2026, 11, 23, tzinfo=UTC), 1, "rate", Outcome.DONE, {"ours": ["5"]})
+    session = Session(admin, MemoryJournal([asked]), paths_of(plan))
+    adopt_leftovers(session, session.look(["orders"]))
+    assert session.our_rates == {str(RATE), "5", "7"}
 
 
 def test_a_list_that_somebody_made_cover_everything_is_left() -> None:

@@ -1,4 +1,4 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -6,9 +6,10 @@ from staging.cases import cluster, desired, key, move, rules_of
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, MovePolicy
-from reconciler.model.move import Election, Reason
+from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import BrokerShare, Plan, Proof, Restore, Source
 from reconciler.model.problem import Problem
+from reconciler.model.stage import LogDirsStage, Stage, numbered
 from reconciler.staging.assembly import assemble
 from reconciler.staging.stages import stage_moves
 
@@ -18,10 +19,19 @@ DRAINING_1 = {1: BrokerState.DRAINING}
 POLICY = MovePolicy(throttle_bytes_per_second=1, election_batch=7, timeout_seconds=9)
 
 
-def plan_of(observed: Cluster, states: Mapping[int, BrokerState] = DRAINING_1, policy: MovePolicy = POLICY) -> Plan:
+MOVES = (move("t-0: 1,2,3 -> 4,2,3", Reason.DRAINING, size=5), move("t-1: 5,2,6 -> 2,6,5", Reason.LEADERS))
+
+
+def plan_of(
+    observed: Cluster,
+    states: Mapping[int, BrokerState] = DRAINING_1,
+    policy: MovePolicy = POLICY,
+    moves: Sequence[Move] = MOVES,
+    inside: Sequence[Stage] = (),
+) -> Plan:
     wanted = desired(states, policy)
     staging = stage_moves(
-        [move("t-0: 1,2,3 -> 4,2,3", Reason.DRAINING, size=5), move("t-1: 5,2,6 -> 2,6,5", Reason.LEADERS)],
+        moves,
         (),
         [Election(key("u-0"), 2)],
         observed=observed,
@@ -29,7 +39,7 @@ def plan_of(observed: Cluster, states: Mapping[int, BrokerState] = DRAINING_1, p
         rules=rules_of(observed, observed.topics, None, leaving=states, unfit=states),
     )
     return assemble(
-        staging,
+        replace(staging, stages=numbered([*staging.stages, *inside])),
         observed=observed,
         desired=wanted,
         source=Source("sha256:0"),
@@ -58,6 +68,10 @@ def test_rollback_names_every_touched_partition_as_it_was() -> None:
 
 def test_the_brokers_needed_are_those_that_copies_end_on_or_come_from() -> None:
     assert plan_of(OBSERVED).brokers_alive == (2, 3, 4)
+    with_nought = plan_of(
+        cluster("0a 2b 3c 4a 5b", "t-0: 4,2,3 size 5", "u-0: 2,5"), {}, moves=[move("t-0: 4,2,3 -> 0,2,3")]
+    )
+    assert with_nought.brokers_alive == (0, 2, 3, 4)
 
 
 def test_a_leader_that_sends_copies_and_then_goes_is_needed_too() -> None:
@@ -66,16 +80,20 @@ def test_a_leader_that_sends_copies_and_then_goes_is_needed_too() -> None:
 
 def test_throttles_that_were_set_are_kept_for_touched_topics_and_for_brokers() -> None:
     throttle = "leader.replication.throttled.replicas"
-    rate = {"leader.replication.throttled.rate": "9", "message.max.bytes": "1"}
+    inside_rate = {"replica.alter.log.dirs.io.max.bytes.per.second": "7"}
+    rate = {"leader.replication.throttled.rate": "9", "message.max.bytes": "1", **inside_rate}
     topics = {
         "t": Topic("t", OBSERVED.topics["t"].partitions, configs={throttle: "*", "retention.ms": "1"}),
         "u": OBSERVED.topics["u"],
         "other": Topic("other", (Partition(0, 6, (6, 5), (6, 5)),), configs={throttle: "0:6"}),
     }
     brokers = {**OBSERVED.brokers, 6: Broker(6, rack="c", configs=rate)}
-    rollback = plan_of(Cluster("test", brokers=brokers, topics=topics)).rollback
+    observed = Cluster("test", brokers=brokers, topics=topics)
+    rollback = plan_of(observed).rollback
     assert rollback.topic_throttles == {"t": {throttle: "*"}}
     assert rollback.broker_throttles == {6: {"leader.replication.throttled.rate": "9"}}
+    inside = plan_of(observed, inside=[LogDirsStage(0, (), 1)]).rollback
+    assert inside.broker_throttles == {6: {"leader.replication.throttled.rate": "9", **inside_rate}}
 
 
 def test_the_ids_of_touched_topics_are_kept_where_they_are_known() -> None:

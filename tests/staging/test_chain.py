@@ -93,6 +93,14 @@ def test_dead_replicas_are_replaced_in_one_step_whatever_per_partition_says() ->
     assert [step.urgency for step in found] == [Urgency.REPAIR + 1, Urgency.REPAIRED]
 
 
+def test_while_the_preferred_leader_is_dead_copies_come_from_who_leads() -> None:
+    observed = cluster("1a! 2b 3c 4b 5c", "t-0: 1,2,3 isr 2,3 leader 2")
+    rules = rules_of(observed, observed.topics, Spread.IGNORE)
+    rules = {name: replace(rule, leadable=frozenset({1, 4, 5})) for name, rule in rules.items()}
+    found = steps_of(move("t-0: 1,2,3 -> 1,4,5"), situation(observed, desired({}, MovePolicy()), rules, {}))
+    assert [(step.move.to_replicas, step.source) for step in found] == [((1, 4, 2), 2), ((1, 4, 5), 2)]
+
+
 def test_a_shrink_of_a_partition_with_a_dead_replica_drops_that_one_first() -> None:
     observed = cluster("1a 2b! 3c 4a 5b 6c", "t-0: 1,2,3,4 isr 1,3,4")
     found = steps(observed, move("t-0: 1,2,3,4 -> 1,5,6"))

@@ -2,15 +2,17 @@
 
 from dataclasses import replace
 
+import pytest
+
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 from reconciler.model.desired import MovePolicy
-from reconciler.model.move import DirMove, Reason
+from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.plan import Plan, Source
 from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, numbered
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.staging.dir_stages import dir_stages, dirs_back, with_dirs_back
+from reconciler.staging.dir_stages import dir_stages, dirs_back, makes_room, with_dirs_back
 from reconciler.staging.disk import DiskUse
-from reconciler.staging.step import Steps
+from reconciler.staging.step import Step, Steps, Urgency
 
 MIB = 1 << 20
 
@@ -36,6 +38,32 @@ def test_what_moves_inside_a_broker_lies_twice_on_it_for_a_while() -> None:
     used = disk(d1=60, d2=0)
     used.moved_inside([move(0, 40)])
     assert (used.held, used.peak) == ({1: 60, 2: 60}, {1: 100, 2: 60})
+
+
+def asked(size: int, path: str | None = "/d1") -> Step:
+    """Return a step that copies so much to broker 1, to a log dir that the plan names."""
+    log_dirs = {} if path is None else {1: path}
+    whole = Move(TopicPartition("u", 0), (2,), (1,), size, Reason.DRAINING, log_dirs=log_dirs)
+    return Step(whole, (1,), (2,), size, source=2, urgency=Urgency.DRAINING, elected=None, is_handover=False)
+
+
+@pytest.mark.parametrize(("coming", "size", "found"), [(40, 40, set()), (50, 40, {1}), (150, 40, {1}), (150, 0, set())])
+def test_moves_go_before_what_comes_where_they_make_room_for_it(coming: int, size: int, found: set[int]) -> None:
+    assert makes_room([move(0, size)], [asked(coming)], disk(d1=60, d2=0)) == found
+    assert makes_room([move(0, size)], [asked(coming, "/d2"), asked(coming, None)], disk(d1=60, d2=0)) == set()
+
+
+def test_a_copy_counts_in_the_log_dir_that_is_named() -> None:
+    used, step = disk(d1=60, d2=0), asked(30)
+    used.begin(step)
+    assert {one.path: one.peak for one in used.dirs[1].dirs} == {"/d1": 90, "/d2": 0}
+
+
+def test_a_disk_without_room_that_takes_nothing_in_is_not_crowded() -> None:
+    steps = Steps.of([[asked(0, None)]])
+    used = DiskUse(Cluster("id", brokers={1: Broker(1, log_dirs=(LogDir("/d1", 0, 0),))}), steps, None)
+    used.take_and_free(steps)
+    assert (used.held, used.crowded) == ({1: 0}, {})
 
 
 def test_disks_that_can_only_change_places_are_overfilled_by_the_least_and_that_counts() -> None:

@@ -1,6 +1,7 @@
 """Counts the windows of a plan, and finds the least throttle for fewer of them, as plans at that rate show."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
@@ -66,3 +67,11 @@ def test_nothing_is_told_without_windows_a_rate_or_anything_to_copy() -> None:
     half = holding(0.5)
     assert (needed(half), needed(half, SATURDAY, mib=None), needed(holding(0), SATURDAY)) == (None, None, None)
     assert needed(half, Window(("sat",), "10:00", "10:00")) == needed(half, SATURDAY) == WindowsNeeded(1, 1, MIB, MIB)
+
+
+def test_copies_that_wait_for_a_slot_of_a_broker_count() -> None:
+    observed = holding(1, partitions=4)
+    desired = planned(observed, ())[1]
+    one_by_one = replace(desired.cluster.moves, per_broker=1, per_stage=9)
+    plan = plan_of(replace(desired, cluster=replace(desired.cluster, moves=one_by_one)), observed)
+    assert (len(plan.stages), plan.summary.estimated_seconds) == (1, 5 + HOUR)
