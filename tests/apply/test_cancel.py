@@ -231,11 +231,9 @@ def test_a_move_that_ends_while_it_is_to_be_taken_back_stays(before: Cluster, ad
 
 
 class Hidden(SimulatedAdmin):
-    """Lets nobody see `payments` from its n-th reassignment on; whom it refuses to reassign is told by `refusal`."""
+    """Lets nobody see `payments` once it was asked for so many reassignments."""
 
-    def __init__(self, cluster: Cluster, *, after: int, refusal: Exception | None = None) -> None:
-        super().__init__(cluster)
-        self.after, self.refusal, self.asked = after, refusal, 0
+    after, asked = 99, 0
 
     def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
         """Return the topics that may be seen."""
@@ -243,28 +241,25 @@ class Hidden(SimulatedAdmin):
             raise MissingRight("Describe on payments is missing", names=["payments"])
         return super().topics(names)
 
-    def reassign(
-        self,
-        targets: Mapping[TopicPartition, Sequence[int] | None],
-        *,
-        is_replication_factor_change_allowed: bool = True,
-    ) -> Mapping[TopicPartition, Answer]:
-        """Count the requests of a cancel, and reassign."""
-        self.asked += 1
-        if self.refusal is not None:
-            raise self.refusal
-        return super().reassign(targets, is_replication_factor_change_allowed=is_replication_factor_change_allowed)
-
 
 def withdrawn(after: int, refusal: Exception | None = None) -> tuple[Hidden, MemoryJournal, Withdrawal]:
     """Return what a withdrawal of two moves to a dead broker leaves, where `payments` is hidden from a request on."""
     moves = [move("orders-0", "1,2,3", "3,2,6"), move("payments-0", "2,4", "4,6")]
-    admin, journal = Hidden(cluster(), after=99), MemoryJournal()
+    admin, journal = Hidden(cluster()), MemoryJournal()
     session = Session(admin, journal, paths_of(plan_of([ReassignStage(1, tuple(moves))], cluster())))
     admin.kill_broker(6)
     admin.reassign({one.topic_partition: one.to_replicas for one in moves})
     admin.clock.sleep(0.1)
-    admin.after, admin.refusal, admin.asked = after, refusal, 0
+    admin.after = after
+
+    def asked(name: str, moment: Moment) -> Answer | None:
+        if name == "reassign" and moment is Moment.BEFORE:
+            admin.asked += 1
+            if refusal is not None:
+                raise refusal
+        return None
+
+    admin.fault = asked
     return admin, journal, withdraw(session, moves)
 
 
