@@ -209,23 +209,6 @@ WRONG = (
     ("SELECT 1 /* never ended", 1, "unclosed bracketed comment"),
 )
 
-
-@pytest.mark.spark
-@pytest.mark.usefixtures("room")
-def test_what_spark_cannot_ask_is_told_at_its_line_in_one_sentence(prod: Setup) -> None:
-    for number, (text, _, _) in enumerate(WRONG):
-        prod.policy(f"{number}.sql", text)
-    ended = prod.program(*prod.command)
-    assert ended.code == 1
-    told = [line for line in ended.err.splitlines() if line.startswith("error: ")]
-    for number, ((_, line, sentence), said) in enumerate(zip(WRONG, told, strict=True)):
-        assert said.startswith(
-            f"error: {prod.root}/prod/policies/{number}.sql:{line}:1: Spark cannot ask this policy: "
-        )
-        assert sentence in said
-        assert "SQLSTATE" not in said
-
-
 CLOSED = (
     ("SELECT 1\nFROM nowhere", 2, "a policy asks only the plan's tables, and none is called `nowhere`"),
     (
@@ -249,16 +232,18 @@ CLOSED = (
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("room")
-def test_what_a_policy_may_not_ask_is_told_at_its_line(prod: Setup) -> None:
-    for number, (text, _, _) in enumerate(CLOSED):
-        prod.policy(f"{number}.sql", text)
+def test_what_spark_cannot_or_a_policy_may_not_ask_is_told_at_its_line_in_one_sentence(prod: Setup) -> None:
+    for number, (text, _, _) in enumerate((*WRONG, *CLOSED)):
+        prod.policy(f"{number:02}.sql", text)
     ended = prod.program(*prod.command)
     assert ended.code == 1
     told = [line for line in ended.err.splitlines() if line.startswith("error: ")]
-    for number, ((_, line, sentence), said) in enumerate(zip(CLOSED, told, strict=True)):
-        assert said.startswith(f"error: {prod.root}/prod/policies/{number}.sql:{line}:1: ")
+    for number, ((_, line, sentence), said) in enumerate(zip((*WRONG, *CLOSED), told, strict=True)):
+        code, why = ("KR183", "Spark cannot ask this policy: ") if number < len(WRONG) else ("KR185", "")
+        assert said.startswith(f"error: {prod.root}/prod/policies/{number:02}.sql:{line}:1: {why}")
         assert sentence in said
-        assert "KR185" in said
+        assert "SQLSTATE" not in said
+        assert code in said
 
 
 @pytest.mark.spark
