@@ -172,7 +172,7 @@ def test_a_broker_declared_absent_must_be_empty() -> None:
 
 
 def test_the_replicas_on_a_broker_declared_absent_are_counted() -> None:
-    partitions = tuple(Partition(number, 1, (1, 5), (1, 5), sizes=(1, 1)) for number in range(3))
+    partitions = tuple(Partition(number, 1, (1, 5, 2), (1, 5, 2), sizes=(1, 1, 1)) for number in range(3))
     brokers = {b: Broker(b, rack) for b, rack in THREE_RACKS.items()}
     absent = DesiredCluster("c", brokers={5: DesiredBroker(5, BrokerState.ABSENT)})
     with pytest.raises(PlacementInfeasible, match="declared absent, but it holds 3 replicas: declare it draining"):

@@ -78,6 +78,13 @@ def test_a_new_leader_alone_has_another_reason_than_new_replicas() -> None:
     ]
 
 
+def test_what_a_budget_leaves_undone_is_not_told_as_forbidden_by_rules() -> None:
+    desired = Desired(DesiredCluster("c", balance=Balance(topics=Even())), {"t": DesiredTopic("t")})
+    observed = small_cluster("t-0: 1 size 5", "t-1: 1 size 5", brokers=(1, 2))
+    placed = planned(desired, observed, budget=Budget(bytes=0))
+    assert (len(placed.moves), [problem.code for problem in placed.warnings]) == (0, ["KR871"])
+
+
 def test_what_stands_as_it_is_assigned_does_not_move_beside_what_does_not() -> None:
     topics = {"t": ((1, 2), (2, 1)), "u": ((2, 1),)}
     declared = {name: DesiredTopic(name, placement=Placement(assignment=lists)) for name, lists in topics.items()}

@@ -176,7 +176,7 @@ def test_what_may_not_move_is_no_conflict_but_is_told(topic: DesiredTopic) -> No
     desired = _desired(topic)
     desired = replace(desired, topics={**desired.topics, "other": DesiredTopic("other")})
     placed = planned(desired, observed)
-    assert [problem.code for problem in placed.warnings] == ["KR362"]
+    assert [(problem.code, problem.at) for problem in placed.warnings] == [("KR362", AT)]
     assert "(broker 1: 3)" in placed.warnings[0].message
     assert [(move.topic_partition.topic, move.from_replicas) for move in placed.moves] == [("other", (1,))]
 

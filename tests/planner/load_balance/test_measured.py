@@ -8,7 +8,7 @@ from helpers.plans.planning import cluster_after
 from planner.load_balance.planning import planned_with
 
 from reconciler.model.cluster import Broker, Cluster, Partition, Topic
-from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Protection, Within
+from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Limits, Protection, Within
 from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.problem import InvalidInput, Location
 from reconciler.model.topic_partition import TopicPartition
@@ -72,6 +72,9 @@ def test_partitions_of_unknown_load_are_spread_by_their_mean_and_stay_there() ->
     assert len(placed.moves) == 4
     assert [problem.code for problem in placed.warnings] == ["KR841"]
     assert placed.balance_after[2].bytes_in_per_second == 400
+    limited = replace(desired, cluster=replace(desired.cluster, limits=Limits(rates={"networkOut": 10**9})))
+    told = [problem.message.partition(":")[0] for problem in planned_with(limited, observed, loads).warnings]
+    assert told == ["balance.networkIn", "limits.networkOut"]
     assert not planned_with(desired, cluster_after(observed, placed.moves, ()), loads).moves
 
 
