@@ -112,7 +112,8 @@ class _Cancel:
         moves, inside = _to_take_back(session.paths, observed), dir_moves_under_way(session.paths, observed)
         self.moves = (*moves, *inside)
         idle = self._idle()
-        if idle and session.throttles.is_empty and not recorded(session.journal.events).is_open:
+        is_open = recorded(session.journal.events).is_open or session.record is not None
+        if idle and session.throttles.is_empty and not is_open:
             return self._without_a_change(idle)
         session.write_event("cancel", Outcome.STARTED, plan=plan.id, digest=plan.digest)
         outcome = withdraw(session, moves)

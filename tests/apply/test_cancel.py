@@ -66,6 +66,14 @@ def test_what_is_in_flight_goes_back_in_order_and_what_has_ended_stays_until_the
     assert shortcomings(plan, before, admin.cluster) == []
 
 
+def test_the_record_of_a_run_that_died_before_its_throttles_is_erased(admin: SimulatedAdmin) -> None:
+    plan = plan_for(cluster())
+    killed(admin, plan, lambda name: name == "intent.before")
+    assert read_record(admin) is not None
+    assert cancel_run(plan, admin, MemoryJournal()).is_idle
+    assert read_record(admin) is None
+
+
 def test_the_leader_that_was_leads_again() -> None:
     before = small_cluster(f"a-0: 3,1,2 size {SIZE}")
     plan = plan_of([ReassignStage(1, (move("a-0", "3,1,2", "1,4,5"),), RATE)], before)
