@@ -402,9 +402,8 @@ def _moves(
 
 
 def _asked_at(balance: Balance, names: Sequence[str]) -> Location | None:
-    """Return where the first of these measures is asked for."""
-    name = next((name for name in names if not isinstance(balance.targets[name], Off)), names[0])
-    return balance.at.get(name)
+    """Return the line that asks for the first of these measures, None where none of them is asked for."""
+    return next((balance.at.get(name) for name in names if not isinstance(balance.targets[name], Off)), None)
 
 
 def _assigned(change: TopicChange, target: Target) -> TopicChange:

@@ -59,8 +59,8 @@ def _signalled(number: signal.Signals, folder: Path, is_time: Callable[[int], bo
         finally:
             if _is_alive(running.pid):
                 os.killpg(running.pid, signal.SIGKILL)
-    told = [line for line in err.splitlines() if line and not line.startswith("NOTE: Picked up JDK_JAVA_OPTIONS")]
-    return running.returncode, out, told
+    javas = ("NOTE: Picked up JDK_JAVA_OPTIONS", "WARNING: package sun.security.")  # Spark opens it, Java 25 lacks it
+    return running.returncode, out, [line for line in err.splitlines() if line and not line.startswith(javas)]
 
 
 def _is_spark_started_by(process: int) -> bool:
