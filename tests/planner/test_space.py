@@ -10,10 +10,10 @@ from planner.tight_clusters import SHARE, Tight, least_bytes, most_even, tight_c
 
 from reconciler.model.budget import Budget
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Balance, DesiredCluster, Even, Limits
+from reconciler.model.desired import Balance, DesiredCluster, Even, Limits, Off
 from reconciler.model.disk_space import NO_SPACE
 from reconciler.model.plan import Plan
-from reconciler.model.problem import DISK_USE
+from reconciler.model.problem import DISK_USE, Location
 from reconciler.proof.check import prove
 from reconciler.workflow.plan import Planner
 
@@ -87,6 +87,14 @@ def test_where_no_disks_have_room_what_loads_find_instead_says_so_as_well() -> N
 
 def _with_limit(case: Tight, share: Fraction) -> tuple[DesiredCluster, Cluster]:
     return replace(case.desired.cluster, limits=Limits(disk_use=share)), case.observed
+
+
+def test_what_moves_for_the_limits_sake_has_its_line_and_not_that_of_a_balance_that_is_off() -> None:
+    cluster, observed = _with_limit(case := tight_cluster(2), Fraction(9, 16))
+    limits, off = Location("cluster.yaml", 9), Balance(replicas=Off(), at={"replicas": Location("cluster.yaml", 5)})
+    cluster = replace(cluster, balance=off, limits=replace(cluster.limits, at={"diskUse": limits}))
+    plan = Planner().plan(replace(case.desired, cluster=cluster), observed)
+    assert {move.at for move in plan.every_move()} == {limits}
 
 
 def test_what_was_too_full_before_is_mended_where_it_can_be_and_else_stays_without_a_word() -> None:
