@@ -1,7 +1,6 @@
 """Runs what README and guides say: the tour prints what stands there, and every other command is one that there is."""
 
 import io
-import os
 import re
 import shutil
 import subprocess
@@ -25,14 +24,7 @@ ANY = "..."
 ACTIVATE = "source .venv/bin/activate"
 MARK = "= the next command ="
 
-
-@pytest.fixture(autouse=True)
-def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the variables of this machine away."""
-    for name in [name for name in os.environ if name.startswith("RECONCILER_")]:
-        monkeypatch.delenv(name)
-    for name in ("FORCE_COLOR", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "GITHUB_WORKSPACE"):
-        monkeypatch.delenv(name, raising=False)
+pytestmark = pytest.mark.usefixtures("_no_variables")
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -19,9 +19,7 @@ pytestmark = pytest.mark.long
 GROWN = document("Topic", "orders", "{partitions: 4, replicationFactor: 1}")
 # customConfigs: else it is told when the files are read.
 MISTYPED = document(
-    "Topic",
-    "payments",
-    "{partitions: 4, config: {segment.ms: 1d, retention.sm: 3000}, customConfigs: [retention.sm]}",
+    "Topic", "payments", "{partitions: 4, config: {segment.ms: 1d, retention.sm: 3000}, customConfigs: [retention.sm]}"
 )
 REFUSED = (
     "topic payments: Kafka would refuse retention.sm=3000: INVALID_CONFIG (Unknown topic config name: retention.sm)"

@@ -39,18 +39,10 @@ AREAS = {
     "place": Area(
         ("planner/place.py",),
         ("planner",),
-        without=(
-            "planner/test_determinism.py",
-            "planner/load_balance/test_loads_clusters.py",
-        ),
+        without=("planner/test_determinism.py", "planner/load_balance/test_loads_clusters.py"),
         judged=463,
     ),
-    "staging": Area(
-        ("staging/*.py",),
-        ("staging",),
-        without=("staging/test_mutants.py",),
-        judged=300,
-    ),
+    "staging": Area(("staging/*.py",), ("staging",), without=("staging/test_mutants.py",), judged=300),
     # What decides from values alone. What sends requests is shown by runs that are killed, and by brokers.
     "apply": Area(
         (

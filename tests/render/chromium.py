@@ -27,7 +27,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from helpers.brokers.kafka_jars import cache_folder
 from helpers.waiting import ATTEMPT, HANG, wait_for
@@ -130,7 +130,7 @@ class Page:
                 pass
 
 
-class Chromium:
+class Chromium(contextlib.AbstractContextManager["Chromium"]):
     """One browser process; it ends with the `with` block."""
 
     def __init__(self) -> None:
@@ -152,10 +152,6 @@ class Chromium:
         self._numbers = itertools.count(1)
         self._left = b""
         self._pages: dict[str, Page] = {}
-
-    def __enter__(self) -> Self:
-        """Return the browser."""
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """End the browser and remove its profile."""

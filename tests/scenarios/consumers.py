@@ -12,9 +12,10 @@ librdkafka lacks, of kafka-python; with `protocol="consumer"` it is the server-s
 
 import threading
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from confluent_kafka import Consumer
 from helpers.waiting import HANG, wait_for
@@ -39,7 +40,7 @@ class _Member(Protocol):
 
 
 @dataclass
-class Consumers:
+class Consumers(AbstractContextManager["Consumers"]):
     """A group's consumers; see the module's docstring."""
 
     bootstrap: str
@@ -55,10 +56,6 @@ class Consumers:
         self._has_ended = threading.Event()
         self._thread = threading.Thread(target=self._poll, daemon=True)
         self._thread.start()
-
-    def __enter__(self) -> Self:
-        """Return the group."""
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Let everybody leave."""

@@ -6,8 +6,9 @@ from staging.cases import cluster, desired, move, rules_of
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, MovePolicy, Spread
 from reconciler.model.move import Move, Reason
-from reconciler.staging.chain import steps_of
-from reconciler.staging.step import Step, Urgency, situation
+from reconciler.model.move_table import Moves
+from reconciler.staging.chain import chains, steps_of
+from reconciler.staging.step import URGENCY_OF, Step, Steps, Urgency, situation
 
 BROKERS = "1a 2b 3c 4a 5b 6c"
 
@@ -91,6 +92,14 @@ def test_dead_replicas_are_replaced_in_one_step_whatever_per_partition_says() ->
     found = steps(observed, move("t-0: 1,2,3 -> 4,5,6", Reason.DEAD_BROKER))
     assert targets(found) == [(1, 5, 6), (4, 5, 6)]
     assert [step.urgency for step in found] == [Urgency.REPAIR + 1, Urgency.REPAIRED]
+
+
+def test_only_what_leaves_a_draining_broker_is_urgent() -> None:
+    observed, leaving = cluster(BROKERS, "t-0: 1,2,3", "t-1: 2,4,1"), {3: BrokerState.DRAINING}
+    at = situation(observed, desired(leaving), rules_of(observed, observed.topics, leaving=leaving, unfit=leaving), {})
+    found = chains(Moves.of([move("t-0: 1,2,3 -> 1,2,6"), move("t-1: 2,4,1 -> 2,4,6")]), at)
+    assert found.urgency.tolist() == [Urgency.DRAINING, URGENCY_OF[Reason.BALANCE]]
+    assert Steps.of([]).depth.dtype == found.depth.dtype
 
 
 def test_while_the_preferred_leader_is_dead_copies_come_from_who_leads() -> None:

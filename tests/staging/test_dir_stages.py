@@ -3,15 +3,17 @@
 from dataclasses import replace
 
 import pytest
+from staging.cases import desired, rules_of
 
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
-from reconciler.model.desired import MovePolicy
+from reconciler.model.desired import MovePolicy, Spread
 from reconciler.model.move import DirMove, Move, Reason
 from reconciler.model.plan import Plan, Source
 from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, numbered
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.dir_stages import dir_stages, dirs_back, makes_room, with_dirs_back
 from reconciler.staging.disk import DiskUse
+from reconciler.staging.stages import stage_moves
 from reconciler.staging.step import Step, Steps, Urgency
 
 MIB = 1 << 20
@@ -21,11 +23,10 @@ def move(number: int, size: int, start: str = "/d1", end: str = "/d2", broker: i
     return DirMove(TopicPartition("t", number), broker, start, end, size, Reason.LOG_DIRS)
 
 
-def disk(**used: int) -> DiskUse:
+def disk(*steps: Step, **used: int) -> DiskUse:
     dirs = tuple(LogDir(f"/{path}", 100, 100 - held) for path, held in used.items())
-    return DiskUse(
-        Cluster("id", brokers={1: Broker(1, log_dirs=dirs), 2: Broker(2, log_dirs=dirs)}), Steps.of([]), None
-    )
+    observed = Cluster("id", brokers={1: Broker(1, log_dirs=dirs), 2: Broker(2, log_dirs=dirs)})
+    return DiskUse(observed, Steps.of([[step] for step in steps]), None)
 
 
 def test_what_does_not_fit_beside_the_others_waits_until_room_is_free() -> None:
@@ -57,6 +58,19 @@ def test_a_copy_counts_in_the_log_dir_that_is_named() -> None:
     used, step = disk(d1=60, d2=0), asked(30)
     used.begin(step)
     assert {one.path: one.peak for one in used.dirs[1].dirs} == {"/d1": 90, "/d2": 0}
+    full = asked(50)
+    assert disk(full, asked(5, None), d1=60, d2=0).shortfall(full) == 10
+
+
+def test_only_moves_that_make_room_go_first() -> None:
+    dirs = (LogDir("/d1", 100, 40), LogDir("/d2", 100, 100))
+    parts = [Partition(n, n + 1, (n + 1,), (n + 1,), sizes=(40,), log_dirs=("/d1",)) for n in range(3)]
+    topics = {"t": Topic("t", tuple(parts)), "u": Topic("u", (replace(parts[1], partition=0),))}
+    observed = Cluster("id", {broker: Broker(broker, log_dirs=dirs) for broker in (1, 2, 3)}, topics)
+    rules, inside = rules_of(observed, topics, Spread.IGNORE), [move(0, 40), move(2, 40, broker=3)]
+    staging = stage_moves([asked(50).move], (), observed=observed, desired=desired(), rules=rules, dir_moves=inside)
+    assert [type(stage) for stage in staging.stages] == [LogDirsStage, ReassignStage, LogDirsStage]
+    assert [one.broker for stage in staging.stages if isinstance(stage, LogDirsStage) for one in stage.moves] == [1, 3]
 
 
 def test_a_disk_without_room_that_takes_nothing_in_is_not_crowded() -> None:

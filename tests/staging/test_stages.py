@@ -277,10 +277,10 @@ def test_what_kafka_may_refuse_comes_before_growth_and_configs_that_destroy_afte
 
 
 def test_growth_waits_for_the_new_replication_factor_and_no_longer() -> None:
-    observed = cluster(BROKERS, "a-0: 1,2 size 5", "b-0: 1,2 size 5", "b-1: 4,5 size 5")
+    observed = cluster(f"0a {BROKERS}", "a-0: 1,2 size 5", "b-0: 0,2 size 5", "b-1: 4,5 size 5")
     moves = [
         move("a-0: 1,2 -> 1,2,3", Reason.REPLICATION_FACTOR, size=5),
-        move("b-0: 1,2 -> 1,3", size=5),
+        move("b-0: 0,2 -> 0,3", size=5),
         move("b-1: 4,5 -> 4,3", size=5),
     ]
     changes = [CreatePartitions("a", 1, 2, {1: (1, 2, 3)}), CreatePartitions("b", 2, 3, {2: (1, 2)})]

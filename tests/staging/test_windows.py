@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from helpers.clusters.small_cluster import small_cluster
+from staging.cases import move as staged
 
 from reconciler.model.budget import WindowsNeeded
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, MovePolicy, Placement, Window
+from reconciler.model.move_table import Moves
 from reconciler.model.plan import Plan
+from reconciler.staging.dealing import Dealing, Loads
 from reconciler.staging.windows import windows_needed
 from reconciler.workflow.plan import plan_of
 
@@ -67,6 +71,13 @@ def test_nothing_is_told_without_windows_a_rate_or_anything_to_copy() -> None:
     half = holding(0.5)
     assert (needed(half), needed(half, SATURDAY, mib=None), needed(holding(0), SATURDAY)) == (None, None, None)
     assert needed(half, Window(("sat",), "10:00", "10:00")) == needed(half, SATURDAY) == WindowsNeeded(1, 1, MIB, MIB)
+
+
+def test_of_many_stages_each_is_looked_at_in_its_turn() -> None:
+    moves = Moves.of([staged(f"t-{n}: {1 + n % 20} -> {1 + (n + 1 + n % 7) % 20}", size=5) for n in range(4000)])
+    none = np.zeros(len(moves), dtype=np.int64)
+    dealing = Dealing(Loads.of(moves, moves.before[:, 0]), np.arange(len(moves)), none[:0], per_stage=100, stages=800)
+    assert 0.4 < (dealing.deal(np.arange(len(moves)), none, none) % 2).mean() < 0.6
 
 
 def test_copies_that_wait_for_a_slot_of_a_broker_count() -> None:

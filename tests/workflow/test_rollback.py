@@ -69,8 +69,7 @@ def run_killed_in_its_last_stage(admin: SimulatedAdmin) -> None:
     """Run the plan until its last stage is in flight; there the process dies."""
     polls = count()
     dies(
-        lambda: run(admin),
-        lambda name: name == "poll" and "orders-0" in in_flight(admin.cluster) and next(polls) == 2,
+        lambda: run(admin), lambda name: name == "poll" and "orders-0" in in_flight(admin.cluster) and next(polls) == 2
     )
     assert in_flight(admin.cluster) == ["orders-0", "payments-0"]
 

@@ -38,10 +38,11 @@ import subprocess
 import tempfile
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
@@ -70,7 +71,7 @@ JVM_FLAGS = (
 
 
 @dataclass
-class KafkaCluster:
+class KafkaCluster(AbstractContextManager["KafkaCluster"]):
     """Brokers on this machine; see the module's docstring."""
 
     version: str = DEFAULT_VERSION
@@ -109,10 +110,6 @@ class KafkaCluster:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        """Return the running cluster."""
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Stop every broker and remove the data."""
@@ -186,11 +183,11 @@ class KafkaCluster:
 
     def stop(self, broker_id: int) -> None:
         """Shut a broker down in good order."""
-        self._end(broker_id, signal.SIGTERM)
+        self._supervisor.end(self._processes.pop(broker_id), signal.SIGTERM)
 
     def kill(self, broker_id: int) -> None:
         """Kill a broker, as a crash does."""
-        self._end(broker_id, signal.SIGKILL)
+        self._supervisor.end(self._processes.pop(broker_id), signal.SIGKILL)
 
     def pause(self, broker_id: int) -> None:
         """Freeze a broker."""
@@ -402,17 +399,6 @@ class KafkaCluster:
                     env={**os.environ, **self.environments.get(broker_id, {})},
                 )
             self._supervisor.watch(self.pid(broker_id))
-
-    def _end(self, broker_id: int, with_signal: signal.Signals) -> None:
-        process = self._processes.pop(broker_id)
-        process.send_signal(with_signal)
-        try:
-            process.wait(HANG)
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait(HANG)
-            self._supervisor.forget(process.pid)
 
 
 def can_mount() -> bool:

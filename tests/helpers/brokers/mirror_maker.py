@@ -20,12 +20,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 from helpers.brokers.cluster import JVM_FLAGS, KafkaCluster
 from helpers.brokers.kafka_jars import DEFAULT_VERSION, jars, java, mirror_maker_jars
 from helpers.brokers.supervisor import Supervisor
-from helpers.waiting import HANG
 
 MAIN = "org.apache.kafka.connect.mirror.MirrorMaker"
 INTERVAL = "1"
@@ -33,7 +31,7 @@ TELLS_WHAT_IT_MAKES = "-Dorg.slf4j.simpleLogger.log.org.apache.kafka.connect.mir
 
 
 @dataclass
-class MirrorMaker:
+class MirrorMaker(contextlib.AbstractContextManager["MirrorMaker"]):
     """One process that copies topics of `source` to `target`; `names` are the aliases of the two."""
 
     source: KafkaCluster
@@ -53,10 +51,6 @@ class MirrorMaker:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        """Return the process, which runs."""
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """End it."""
@@ -115,16 +109,8 @@ class MirrorMaker:
 
     def _end(self, with_signal: signal.Signals) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        process.send_signal(with_signal)
-        try:
-            process.wait(HANG)
-        finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait(HANG)
-            self._supervisor.forget(process.pid)
+        if process is not None:
+            self._supervisor.end(process, with_signal)
 
     def _properties(self) -> Mapping[str, str]:
         source, target = self.names

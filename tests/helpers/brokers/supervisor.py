@@ -1,6 +1,7 @@
 """Ends what a test started, however the test process ends: a process of its own, at the other end of a pipe."""
 
 import contextlib
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -37,9 +38,16 @@ class Supervisor:
         """See to the end of that process."""
         self._tell(f"+{pid}")
 
-    def forget(self, pid: int) -> None:
-        """Leave it alone: it has ended."""
-        self._tell(f"-{pid}")
+    def end(self, process: subprocess.Popen[bytes], with_signal: signal.Signals) -> None:
+        """End a process that was watched; kill it where it stays."""
+        process.send_signal(with_signal)
+        try:
+            process.wait(HANG)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait(HANG)
+            self._tell(f"-{process.pid}")
 
     def close(self) -> None:
         """Kill what is left and remove the folder."""

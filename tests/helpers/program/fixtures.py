@@ -1,6 +1,7 @@
 """Calls the program as the tests of every verb do: in an empty folder, or beside a demo with its plan."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import chdir
@@ -12,14 +13,19 @@ from helpers.program.receiver import Receiver, receiving
 
 
 @pytest.fixture
-def reconciler(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
-    """Return the program, called in an empty folder, with none of its variables set."""
-    import os
-
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the variables of this machine away."""
     for name in [name for name in os.environ if name.startswith("RECONCILER_")]:
         monkeypatch.delenv(name)
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "GITHUB_WORKSPACE"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def reconciler(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, _no_variables: None
+) -> Program:
+    """Return the program, called in an empty folder, with none of its variables set."""
     monkeypatch.chdir(tmp_path)
     return Program(capsys)
 
