@@ -148,8 +148,9 @@ def test_a_cancel_killed_at_crash_points_takes_back_all_that_is_in_flight(
     folder: LiveFolder, figures: Tell, tally: Tally
 ) -> None:
     kafka, points = folder.kafka, times(OF_CANCEL | AT_THE_END)
-    folder.create(BEFORE, size=size_for(points), config="retention.ms: 1d")
-    folder.moves = moves_at("30kB/s")  # so that what is to be taken back does not end meanwhile
+    # Eleven minutes a copy, so that what is to be taken back does not end meanwhile.
+    folder.create(BEFORE, size=10 * size_for(points), config="retention.ms: 1d")
+    folder.moves = moves_at("30kB/s")
     folder.set_throttles(AN_OPERATORS_OWN)
     checker = Checker(kafka, *TOPICS)
     as_it_is = {1: BEFORE[MOVED][1]}  # a change of order ends at once: nothing takes it back
