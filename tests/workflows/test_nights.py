@@ -234,7 +234,7 @@ def test_what_was_rolled_back_is_not_done_again(workflow: Workflow) -> None:
     workflow.reconciler("cancel", "--rollback", str(plan), "--yes")
     night = workflow.night()
     assert (night.result, "::error::Somebody has taken back" in night.log) == ("failure", True), night.log
-    assert "stage 3: move clicks-0" in night.log
+    assert "stage 1: configs of topic orders.events" in night.log
     assert applied(workflow) == set()
     assert NOTHING in workflow.night().log
 
