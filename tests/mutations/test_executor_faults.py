@@ -287,6 +287,7 @@ CHECKER_FAULTS = [
 
 
 def test_without_a_fault_nothing_is_wrong() -> None:
+    assert [seed_complaint(seed) for seed in range(20)] == [None] * 20
     assert unnoticed() == []
 
 

@@ -39,7 +39,7 @@ class Supervisor:
         self._tell(f"+{pid}")
 
     def end(self, process: subprocess.Popen[bytes], with_signal: signal.Signals) -> None:
-        """End a process that was watched; kill it where it stays."""
+        """End a watched process by that signal; kill it if it does not end."""
         process.send_signal(with_signal)
         try:
             process.wait(HANG)

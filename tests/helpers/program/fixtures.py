@@ -14,7 +14,7 @@ from helpers.program.receiver import Receiver, receiving
 
 @pytest.fixture
 def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep the variables of this machine away."""
+    """Unset the environment variables that change what the program does or prints."""
     for name in [name for name in os.environ if name.startswith("RECONCILER_")]:
         monkeypatch.delenv(name)
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "GITHUB_ACTIONS", "GITHUB_WORKSPACE"):
