@@ -36,5 +36,6 @@ def stalled(
     if now - memory.progressed_at < timedelta(seconds=seconds):
         return None
     text = f"stage {stage.number} made no progress for {seconds} s: {named_some(map(str, unfinished))}"
+    bad_disks = [disk.told(broker) for broker, disk in sorted(memory.bad_disks.items())]
     hint = f"see that their brokers, disks and throttle (moves.throttle) let data through, then {paths.again}"
-    return FailRun(Problem("KR702", f"{text}; {hint}"))
+    return FailRun(Problem("KR702", "; ".join([text, *bad_disks, hint])))
