@@ -20,19 +20,18 @@ _OF_CONNECT = ("grpcio", "grpcio-status", "googleapis-common-protos", "protobuf"
 def python_with(version: str) -> Path:
     """Return the Python of an environment with that PySpark, made first if it is missing."""
     target = _folder() / f"pyspark-{version}"
-    python = target / "bin" / "python"
-    if python.exists():
-        return python
-    _folder().mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=_folder(), prefix=f".pyspark-{version}-") as workspace:
-        made = Path(workspace) / "env"
-        _run(sys.executable, "-m", "venv", "--without-pip", str(made))
-        ours, theirs = sysconfig.get_paths()["purelib"], made / "lib" / f"python3.{sys.version_info[1]}"
-        (theirs / "site-packages" / "tests.pth").write_text(f"{ours}\n")
-        pip = (sys.executable, "-m", "pip", "--python", str(made / "bin" / "python"), "install", "--quiet")
-        _run(*pip, "--ignore-installed", "--no-deps", f"pyspark=={version}", "py4j<0.10.9.10", *_OF_CONNECT)
-        made.rename(target)
-    return python
+    if not target.exists():
+        _folder().mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=_folder(), prefix=f".pyspark-{version}-") as workspace:
+            made = Path(workspace) / "env"
+            _run(sys.executable, "-m", "venv", "--without-pip", str(made))
+            pip = (sys.executable, "-m", "pip", "--python", str(made / "bin" / "python"), "install", "--quiet")
+            _run(*pip, "--ignore-installed", "--no-deps", f"pyspark=={version}", "py4j<0.10.9.10", *_OF_CONNECT)
+            made.rename(target)
+    # All else is of whoever asks: the environment that it was made from may be gone by now.
+    packages = target / "lib" / f"python3.{sys.version_info[1]}" / "site-packages"
+    (packages / "tests.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n")
+    return target / "bin" / "python"
 
 
 def _folder() -> Path:
