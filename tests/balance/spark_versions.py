@@ -28,7 +28,7 @@ def python_with(version: str) -> Path:
             pip = (sys.executable, "-m", "pip", "--python", str(made / "bin" / "python"), "install", "--quiet")
             _run(*pip, "--ignore-installed", "--no-deps", f"pyspark=={version}", "py4j<0.10.9.10", *_OF_CONNECT)
             made.rename(target)
-    # All else is of whoever asks: the environment that it was made from may be gone by now.
+    # Other packages are those of the running environment; the one that made this may be gone.
     packages = target / "lib" / f"python3.{sys.version_info[1]}" / "site-packages"
     (packages / "tests.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n")
     return target / "bin" / "python"

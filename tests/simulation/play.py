@@ -200,7 +200,7 @@ class _Stage:
         return went_back.intersection(broker for _, move in self.watch.moves[key] for broker in move.added)
 
     def _judge_order(self, text: str) -> None:
-        """What was taken back is on one of its lists, in order: metadata alone may be late to show it."""
+        """What was taken back is on one of its lists, in order; where it "does not show yet", only metadata is late."""
         excuses = [line for line in text.splitlines() if "it does not show" not in line and " stages done" not in line]
         for key, chain in self.watch.moves.items():
             partition = self.world.cluster.partition(key)
