@@ -61,6 +61,7 @@ def looked_at(shown_by: str, seeds: Sequence[int]) -> Iterator[str]:
     """Yield what may show a fault, crashes last: to find plans worth a crash costs most."""
     if shown_by:
         yield shown_by
+    yield from (f"dirs {seed}" for seed in range(25))
     yield from (f"seed {seed}" for seed in seeds)
     yield from (f"crash {seed}" for seed in plans_to_crash(PLANS))
 
