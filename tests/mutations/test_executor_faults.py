@@ -1,9 +1,8 @@
 """Faults planted in the executor, its journal and its own checkers, one at a time: each is noticed.
 
-Runs in a bad world (`simulation.play`) and runs that are killed and started again (`simulation.crashes`)
-notice those of the executor. `shown_by` names what showed a fault last; where runs make other calls by now, the seeds
-and crashes of the default run are searched. Where a piece of source has moved on, its fault says that it is not found:
-write it anew.
+Runs in a bad world (`simulation.play`) and runs that are killed and started again (`simulation.crashes`) notice those
+of the executor. `shown_by` names what showed a fault last; if it shows it no longer, the log dirs, seeds and crashes of
+the default run are searched. A fault whose piece of source has changed is not found: write it anew.
 """
 
 from collections.abc import Callable, Iterator, Sequence
