@@ -8,6 +8,8 @@ from typing import Annotated, NamedTuple, Self
 from reconciler.model.codec import FILLED, HIDDEN, REQUIRED, AtLeast, Key, Pattern
 from reconciler.model.several import ClusterOutcome
 
+TOO_LARGE = "KR343"
+"""The error of a size, a load or a sum of them that cannot be planned exactly."""
 CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE = "KR411", "KR412", "KR413"
 """The violations of `limits`, for those that find them and those that look for a way out."""
 RATE = "KR356"

@@ -21,6 +21,7 @@ from reconciler.files.policies import read_policies
 from reconciler.model.budget import Budget, CurveReport, WindowsNeeded
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
+from reconciler.model.codec import MAX_INTEGER
 from reconciler.model.desired import Desired, Off
 from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.gates import LEAST_COVERAGE, UNTOLD, Gate, GateFailed, Seen, failures
@@ -28,6 +29,7 @@ from reconciler.model.loads import Loads, Statistic
 from reconciler.model.plan import MirrorSource, Plan, Source
 from reconciler.model.problem import (
     MOVED_BYTES,
+    TOO_LARGE,
     ClusterUnavailable,
     Edit,
     InvalidInput,
@@ -214,6 +216,7 @@ class Planner:
             ),
         )
         refuse_unsafe(plan, observed, rules)
+        _refuse_too_many_bytes(plan)
         plan = replace(with_quotas(plan, desired, observed), budgeted=placed.budgeted)
         return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
 
@@ -342,6 +345,16 @@ class Planner:
             return
         if not within.violations:
             yield Remedy((Edit(f"the plan is made with --budget {written_bytes(limit)}"),))
+
+
+def _refuse_too_many_bytes(plan: Plan) -> None:
+    """Raise InvalidInput for a plan with a figure that its file cannot hold."""
+    shares = (*plan.balance_before.values(), *plan.balance_after.values())
+    disks = (*plan.disk_peak.values(), *plan.disk_capacity.values())
+    largest = max(plan.summary.bytes, plan.summary.dir_bytes, *(share.bytes or 0 for share in shares), *disks)
+    if largest > MAX_INTEGER:
+        message = f"{largest} bytes in one sum are more than a plan file can hold ({MAX_INTEGER})"
+        raise InvalidInput([Problem(TOO_LARGE, f"{message}: check the unit of the sizes in the snapshot")])
 
 
 def make_curve(inputs: Inputs, *, only: Sequence[str] = (), progress: ProgressHook | None = None) -> CurveReport:

@@ -1,6 +1,7 @@
 """The planner and its proof on bytes of up to 63 bits, one partition of 30 TB among many, and counts as bounds."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from random import Random
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from helpers.clusters.flat_clusters import CASE_D, CASES
 from helpers.clusters.random_clusters import SMALL, TINY, random_cluster
+from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import parts
 from helpers.plans.oracle import is_feasible, least_placement, problem_of, worth_of
 from helpers.plans.planning import planned, replicas_after
@@ -15,10 +17,12 @@ from helpers.plans.proving import plan_of_placed
 from planner.closed_form import sizes_to_copy
 
 from reconciler.model.cluster import Cluster, Topic
-from reconciler.model.desired import Desired
+from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even
+from reconciler.model.problem import InvalidInput
 from reconciler.planner import goal, sparse_flow, start
 from reconciler.planner.flow import Network, minimise
 from reconciler.proof.check import prove
+from reconciler.workflow.plan import plan_of
 
 pytestmark = pytest.mark.long
 
@@ -112,3 +116,11 @@ def test_a_flow_costs_the_least_whatever_the_width_of_its_costs(bits: int) -> No
         assert (reduced[solution.flow < network.upper] >= 0).all()
         assert (reduced[solution.flow > network.lower] <= 0).all()
         assert np.bincount(head, weights=solution.flow[:20]).sum() == 5
+
+
+def test_a_plan_with_a_sum_of_bytes_that_its_file_cannot_hold_is_refused() -> None:
+    desired = Desired(DesiredCluster("c", balance=Balance(replicas=Even())), {"t": DesiredTopic("t")})
+    for exponent, is_held in ((60, True), (62, False)):
+        observed = small_cluster(*(f"t-{number}: 1 size {1 << exponent}" for number in range(3)), brokers=(1, 2, 3))
+        with nullcontext() if is_held else pytest.raises(InvalidInput, match="more than a plan file can hold"):
+            assert plan_of(desired, observed).balance_before[1].bytes == 3 << exponent

@@ -6,7 +6,7 @@ from itertools import chain
 
 from reconciler.model.desired import Balance, Even, Limits, Off
 from reconciler.model.loads import Loads, PartitionLoad
-from reconciler.model.problem import InvalidInput, Location, Problem, warning
+from reconciler.model.problem import TOO_LARGE, InvalidInput, Location, Problem, warning
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import number
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace
@@ -115,7 +115,7 @@ def _refuse_too_large(columns: Sequence[Sequence[int]]) -> None:
     if max(chain.from_iterable(columns), default=0) > MOST_EACH or sum(map(sum, columns)) > MOST_IN_ALL:
         what = f"loads or sizes of more than {MOST_EACH} bytes a partition, or {MOST_IN_ALL} in all"
         message = f"{what}, cannot be planned exactly: check the unit of what was measured"
-        raise InvalidInput([Problem("KR343", message)])
+        raise InvalidInput([Problem(TOO_LARGE, message)])
 
 
 def _estimated(keys: Sequence[TopicPartition], column: Sequence[int | None]) -> list[int]:
