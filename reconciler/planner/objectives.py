@@ -196,7 +196,10 @@ def _freely_even(standing: Standing, targets: CountTargets) -> tuple[Ints, Range
         middle = (below + above) // 2
         is_enough = units(np.repeat(middle, brokers)).reshape(-1, brokers).sum(axis=1) >= total
         below, above = np.where(is_enough[:, None], (below, middle), (middle, above))
-    price = np.where(is_open, np.repeat(above, brokers), 2 * targets.base * weight)
+    price = np.repeat(above, brokers)
+    # A place whose settled units are as dear already gets no other: its price lies between its last unit and the next.
+    is_full = ~is_open | ((2 * targets.base - 1) * weight >= price)
+    price = np.where(is_full, 2 * targets.base * weight, price)
     return price, (units(price - 1), units(price))
 
 

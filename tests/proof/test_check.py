@@ -10,8 +10,18 @@ from helpers.depth import parts
 from helpers.plans.oracle import is_feasible, problem_of
 from helpers.plans.proving import provable_plan, replica_bounds_by_enumeration, with_levels
 
-from reconciler.model.cluster import Cluster
-from reconciler.model.desired import BalanceTarget, Desired, Even, Within
+from reconciler.model.cluster import Broker, Cluster, Partition, Topic
+from reconciler.model.desired import (
+    Balance,
+    BalanceTarget,
+    Desired,
+    DesiredBroker,
+    DesiredCluster,
+    DesiredTopic,
+    Even,
+    Placement,
+    Within,
+)
 from reconciler.model.plan import Plan
 from reconciler.proof.check import prove
 
@@ -112,3 +122,25 @@ def test_plans_that_even_topics_are_proved_with_prices_of_topics(size: Size) -> 
         without = [replace(level, topic_prices={}) for level in plan.proof.levels]
         priced += not prove(with_levels(plan, without), desired, observed).is_proved
     assert priced > 2
+
+
+def test_leaders_that_a_band_forces_onto_a_broker_are_proved_with_even_topics() -> None:
+    """Three of five partitions can be led by broker 8 alone: so many are more than an even topic has there."""
+    brokers = {b: Broker(b, rack) for b, rack in {1: "a", 2: "b", 4: "a", 5: "b", 6: "a", 8: "b", 10: "a"}.items()}
+    sets, leaders = [(1, 5, 4), (4, 1, 5), (5, 2, 4), (5, 4, 2), (1, 4, 2)], [1, 4, 5, 2, 4]
+    rows = zip(sets, leaders, [10, 5, 2, 2, 5], strict=True)
+    there = [Partition(n, led, ids, ids, sizes=(size,) * 3) for n, (ids, led, size) in enumerate(rows)]
+    others = [Partition(n, b, (b,), (b,), sizes=(1,)) for n, b in enumerate([5, 4, 4, 2])]
+    topics = {"__int1": Topic("__int1", tuple(others), is_internal=True), "t3": Topic("t3", tuple(there))}
+    cluster = DesiredCluster(
+        "c",
+        brokers={b: DesiredBroker(b, capacity=weight) for b, weight in {1: 3, 8: 3, 10: 2}.items()},
+        balance=Balance(leaders=Within(Fraction(0)), topics=Even()),
+    )
+    desired = Desired(cluster, {"t3": DesiredTopic("t3", placement=Placement(racks_leader=frozenset({"b"})))})
+    observed = Cluster("c", brokers, topics)
+    verdict = prove(provable_plan(desired, observed), desired, observed)
+    assert verdict.wrong is None
+    assert ("topic leaders balance", 30, 30) in [
+        (each.objective, each.value, each.lower_bound) for each in verdict.levels
+    ]
