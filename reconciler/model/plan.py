@@ -475,7 +475,7 @@ class Bound:
 class Verdict:
     """Whether a plan's proof holds; what is not known where it does not is None, which is null in JSON."""
 
-    wrong: Annotated[str | None, "One sentence about the first thing that is wrong; null: the plan is proved."]
+    wrong: Annotated[str | None, "One sentence about the first thing that is wrong; null: nothing is."]
     levels: Annotated[tuple[Bound, ...], REQUIRED, "Each objective, the first the most important."] = ()
     objective: Annotated[str, REQUIRED, "Which of them says what is copied: bytes, or replicas."] = BYTES
     copied_partitions: Annotated[int | None, REQUIRED, "Partitions with a replica to copy."] = None
@@ -492,13 +492,21 @@ class Verdict:
         "The bytes that every plan in question copies at the most: the levels of a balance hold among these plans, "
         "what is copied among those with the same counts. Not there: no budget binds.",
     ] = None
+    is_limit_broken: Annotated[
+        bool, "What is wrong is that a state of a stage breaks one of `limits`: such a plan is made, with a violation."
+    ] = False
+    unproved: Annotated[
+        tuple[str, ...],
+        "Objectives that the plan may be worse in than others: a budget, disks, bands or racks that are to lead allow "
+        "that it has no prices for them. Not there: none.",
+    ] = ()
 
     @property
     def is_proved(
         self,
-    ) -> Annotated[bool, "The levels hold; without a gap, no plan is better in them, in their order."]:
-        """Whether what is in `levels` holds."""
-        return self.wrong is None
+    ) -> Annotated[bool, "The levels hold and are all there are; without a gap, no plan is better in them, in order."]:
+        """Whether what is in `levels` holds, and nothing else was asked for."""
+        return self.wrong is None and not self.unproved
 
     @property
     def value(self) -> Annotated[int | None, "What the plan copies: bytes, or replicas where a size is unknown."]:

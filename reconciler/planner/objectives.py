@@ -235,16 +235,17 @@ def solved_in_order(
     first: tuple[str, Cost],
     ties: Iterable[tuple[str, Cost | CountTargets]],
 ) -> InOrder:
-    """Solve the first objective, then what decides between equals, one by one, until nothing is left to choose.
+    """Solve the first objective, then what decides between equals, one by one.
 
+    Those with a name are always solved, as a proof must have their prices; the others while anything is left to choose.
     Costs are of all rows, which name `named`.
     """
     bound, levels, faces = 0, list[PriceLevel](), list[Standing]()
     # What is assigned leaves no choice, but its copies count in each level that has a name.
     is_assigned = bool((task.need == 0).any())
     for place, (name, tie) in enumerate(chain([first], ties)):
-        if place and not is_assigned and not standing.choices.many(standing.demand, 0).any():
-            break
+        if place and not name and not is_assigned and not standing.choices.many(standing.demand, 0).any():
+            continue
         found = evened(standing, tie) if isinstance(tie, CountTargets) else least_cost(standing, tie)
         standing = found.left
         if name:

@@ -67,6 +67,9 @@ def least_movement(
         following = [*(("", tie) for tie in ties), *(("", tie) for _, tie in following)]
     chosen = solved_in_order(task, standing, task.replicas, first, following)
     least, *more = chosen.levels
+    if _is_led(task).any():
+        # Racks that are to lead were decided before evenness: among all plans it may be better than here.
+        more = [replace(level, lower_bound=0) if level.objective == "evenness" else level for level in more]
     levels = [*levels, least]
     # Prices of a balance within a budget hold bytes already.
     joint = _joint_prices(task, [level for level in levels if not level.weight])
@@ -121,19 +124,24 @@ def _tie_breaks(task: PlacementTask, balance: Balance) -> Iterator[tuple[str, Co
 
     What is proved has a name. A replica in a rack that is to lead comes first, as nothing is copied for it later.
     """
-    classes_led = (task.rule_classes.leadable != task.rule_classes.leadable_at_need).any(axis=1)
-    is_led = classes_led[task.rule_class] & (task.need > 0)
-    if is_led.any():
-        yield "", _in_leader_racks(task, is_led)
+    if _is_led(task).any():
+        yield "", _in_leader_racks(task, _is_led(task))
     if not isinstance(balance.replicas, Even):
         capacity = task.eligible.capacity["replicas"]
-        yield "" if is_led.any() else "evenness", CountTargets(task.base, capacity)
+        yield "evenness", CountTargets(task.base, capacity)
     # The fewest replicas out of sync stay: a move ends only once all that stay are in sync.
     if task.partitions.lagging:
         yield "", _lagging_kept(task)
     yield "", _leaders_kept(task)
     if task.is_new.any():
         yield "", replace(no_cost(task.replicas), turns=turns(task.partitions, task.eligible))
+
+
+def _is_led(task: PlacementTask) -> Bools:
+    """Return [partitions] which are to be led from some of the racks or brokers that may hold them."""
+    of_class = (task.rule_classes.leadable != task.rule_classes.leadable_at_need).any(axis=1)
+    found: Bools = of_class[task.rule_class] & (task.need > 0)
+    return found
 
 
 def _in_leader_racks(task: PlacementTask, is_led: Bools) -> Cost:

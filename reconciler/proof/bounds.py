@@ -14,51 +14,60 @@ from fractions import Fraction
 
 import numpy as np
 
-from reconciler.model.columns import exact_product
 from reconciler.model.desired import Balance, BalanceTarget, Off, Within
 from reconciler.model.plan import PriceLevel
-from reconciler.proof.basics import SAFE, Bools, Ints, NotProved, exact_sum
+from reconciler.proof.arithmetic import SAFE, Bools, Ints, NotProved, exact_product, exact_sum
 from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_leaders, cheapest_sets, price_row
-from reconciler.proof.counts import Banded, Box, CountCost, Free, count_cost_of, squares_of
+from reconciler.proof.counts import Banded, Box, CountCost, Free, Squares, count_cost_of, is_fair, squares_of
 from reconciler.proof.demands import Demands, columns_of
+from reconciler.proof.objectives import (
+    BYTES,
+    COPIES,
+    EVENNESS,
+    LEADERS_BALANCE,
+    LEADERS_CHANGED,
+    REPLICAS_BALANCE,
+    TOPIC_LEADERS_BALANCE,
+    TOPICS_BALANCE,
+)
 from reconciler.proof.reached import Reached
-
-REPLICAS_BALANCE, TOPICS_BALANCE, EVENNESS = "replicas balance", "topics balance", "evenness"
-LEADERS_BALANCE, TOPIC_LEADERS_BALANCE = "leaders balance", "topic leaders balance"
-BYTES, COPIES, LEADERS_CHANGED = "bytes", "replicas", "leaders changed"
 
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """What is counted, replicas or preferred leaders: `settled` whatever the plan, `open` still to be given, `final`.
+    """What is counted, replicas or preferred leaders: `fixed` whatever the plan, `open` still to be given, `final`.
 
     Arrays are [topics, brokers], `open` is [topics]. `weighed` [topics] are those of which a plan decides anything:
     only these are judged topic by topic.
     """
 
-    settled: Ints
+    fixed: Ints
     open: Ints
     final: Ints
     weighed: Bools
-    limit: int | None = None  # the most of a broker, unless what is settled there is more already
+    limit: int | None = None  # the most of a broker, unless what is fixed there is more already
 
     @property
     def box(self) -> Box:
         """The counts that brokers may end with [brokers]."""
-        low = self.settled.astype(object).sum(axis=0)
+        low = self.fixed.astype(object).sum(axis=0)
         high = low + int(self.open.sum())
         return Box(low, high if self.limit is None else np.maximum(low, np.minimum(high, self.limit)))
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One objective: what a copied replica (or another leader) costs, how counts are judged, what the plan reaches."""
+    """One objective: what a copied replica (or another leader) costs, how counts are judged, what the plan reaches.
+
+    `is_ideal`: no counts at all would be better, whatever the rules.
+    """
 
     copy: Ints
     brokers: CountCost
     topics: CountCost
     constant: int
     value: int
+    is_ideal: bool = False
 
     def against(self, copied: "Measure", level: PriceLevel) -> "Measure":
         """Return this balance and what is copied in one sum, with the level's weights."""
@@ -73,8 +82,8 @@ class Measure:
 
 def replica_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[Holdings, Mapping[str, Measure]]:
     """Return what the choice of replicas is measured by, objective by objective."""
-    sizes, is_copied, forced = _sizes(demands), demands.is_copied, demands.decided.forced
-    forced_bytes = exact_sum(exact_product(forced, np.maximum(demands.decided.size, 0)))
+    sizes, is_copied, forced = _sizes(demands), demands.is_copied, demands.fixed.forced
+    forced_bytes = exact_sum(exact_product(forced, np.maximum(demands.fixed.size, 0)))
     holdings = _replica_holdings(demands, end)
     _refuse_crowded(demands, holdings)
     none = np.zeros_like(is_copied)
@@ -92,8 +101,8 @@ def leader_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[H
     holdings = _leader_holdings(demands, end)
     names = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
     measures = _balances(holdings, demands, demands.brokers.capacity.leaders, (balance.leaders, balance.topics), names)
-    rows, decided = demands.rows, demands.decided
-    forced = int((decided.is_assigned & decided.is_there & (decided.replicas[:, 0] != decided.now[:, 0])).sum())
+    rows, fixed = demands.rows, demands.fixed
+    forced = int((fixed.is_assigned & fixed.is_there & (fixed.replicas[:, 0] != fixed.now[:, 0])).sum())
     changed = int((rows.is_there & (end.replicas[:, 0] != rows.now[:, 0])).sum())
     measures[LEADERS_CHANGED] = Measure(demands.is_copied, Free(), Free(), forced, forced + changed)
     return holdings, measures
@@ -111,19 +120,24 @@ def _balances(
     found = {}
     if not isinstance(targets[0], Off):
         of_brokers = count_cost_of(targets[0], capacity, counts, np.ones(len(capacity), dtype=np.bool_))
-        found[names[0]] = Measure(none, of_brokers, Free(), 0, of_brokers.value(counts))
+        value = of_brokers.value(counts)
+        is_ideal = not value or (isinstance(of_brokers, Squares) and is_fair(capacity, counts.tolist()))
+        found[names[0]] = Measure(none, of_brokers, Free(), 0, value, is_ideal)
     if not isinstance(targets[1], Off):
-        cells = holdings.final[holdings.weighed]
-        of_topics = count_cost_of(targets[1], capacity, cells, _sharing(demands)[holdings.weighed])
-        found[names[1]] = Measure(none, Free(), of_topics, 0, of_topics.value(cells))
+        cells, sharing = holdings.final[holdings.weighed], _sharing(demands)[holdings.weighed]
+        of_topics = count_cost_of(targets[1], capacity, cells, sharing)
+        value, weights = of_topics.value(cells), (sharing * np.array(capacity, dtype=object)).tolist()
+        are_fair = all(is_fair(*each) for each in zip(weights, cells.tolist(), strict=True))
+        is_ideal = not value or (isinstance(of_topics, Squares) and are_fair)
+        found[names[1]] = Measure(none, Free(), of_topics, 0, value, is_ideal)
     return found
 
 
 def paid_for_topics(demands: Demands, end: Reached, target: BalanceTarget, prices: Ints) -> int:
     """Return what prices of topics' parts [topics, brokers] pay back at most, within bands as wide as the end is."""
     holdings = _replica_holdings(demands, end)
-    settled, final = (each.astype(object) for each in (holdings.settled, holdings.final))
-    low, high = settled, settled + holdings.open[:, None]
+    fixed, final = (each.astype(object) for each in (holdings.fixed, holdings.final))
+    low, high = fixed, fixed + holdings.open[:, None]
     if not isinstance(target, Off):
         near = target if isinstance(target, Within) else Within(Fraction(0))
         bands = count_cost_of(near, demands.brokers.capacity.replicas, holdings.final, _sharing(demands))
@@ -131,7 +145,7 @@ def paid_for_topics(demands: Demands, end: Reached, target: BalanceTarget, price
         if isinstance(bands, Banded):
             low = np.where(is_weighed, np.minimum(bands.low, final), low)
             high = np.where(is_weighed, np.maximum(bands.high, final), high)
-    most = np.maximum(prices * low, prices * high) - prices * settled
+    most = np.maximum(prices * low, prices * high) - prices * fixed
     return int(most.sum())
 
 
@@ -140,7 +154,7 @@ def _sharing(demands: Demands) -> Bools:
     takers = demands.brokers.masks([each.takers for each in demands.allowed])
     holders = demands.brokers.masks([each.holders for each in demands.allowed])
     is_held = _counts(demands, demands.rows.topic, demands.now) > 0
-    return takers | (holders & is_held) | (_decided(demands) > 0) | (_kept(demands) > 0)
+    return takers | (holders & is_held) | (_fixed(demands) > 0) | (_fixed_replicas(demands) > 0)
 
 
 def replica_bounds(
@@ -148,14 +162,16 @@ def replica_bounds(
     holdings: Holdings,
     measures: Mapping[str, Measure],
     levels: Sequence[PriceLevel],
-    fixed: Collection[str] = (),
+    same_counts: Collection[str] = (),
 ) -> list[int]:
     """Return the lower bound of each level; raise NotProved where a partition has no legal set at all.
 
-    `fixed` are the balances whose counts are those of the plan: the bounds hold among the plans with the same ones.
+    `same_counts` are the balances whose counts are the plan's: the bounds hold among the plans with the same counts.
     """
     try:
-        return _bounds(demands, holdings, measures, levels, lambda found: cheapest_sets(demands, found), fixed=fixed)
+        return _bounds(
+            demands, holdings, measures, levels, lambda found: cheapest_sets(demands, found), same_counts=same_counts
+        )
     except NoLegalSet as none:
         message = f"no replica set of {demands.rows.key(none.row)} keeps every rule"
         raise NotProved(message) from None
@@ -175,30 +191,33 @@ def _bounds(
     levels: Sequence[PriceLevel],
     cheapest: Callable[[Sequence[Objective]], list[int]],
     *,
-    fixed: Collection[str] = (),
+    same_counts: Collection[str] = (),
 ) -> list[int]:
     objectives = [_objective(demands, measures[level.objective], level) for level in levels]
-    settled = holdings.settled.astype(object)
-    box = holdings.box
-    weighed = holdings.weighed
-    cells = settled[weighed]
-    topic_box = Box(cells, cells + holdings.open[weighed].astype(object)[:, None])
-    if fixed:
+    fixed, weighed, box = holdings.fixed.astype(object), holdings.weighed, holdings.box
+    fixed_cells = fixed[weighed]
+    topic_box = Box(fixed_cells, fixed_cells + holdings.open[weighed].astype(object)[:, None])
+    if same_counts:
         final = holdings.final.astype(object)
         box = Box(final.sum(axis=0), final.sum(axis=0))
-        topic_box = Box(final[weighed], final[weighed]) if TOPICS_BALANCE in fixed else topic_box
+        topic_box = Box(final[weighed], final[weighed]) if TOPICS_BALANCE in same_counts else topic_box
     bounds = []
-    for level, objective, sets in zip(levels, objectives, cheapest(objectives), strict=True):
+    for level, objective, of_sets in zip(levels, objectives, cheapest(objectives), strict=True):
         measure = measures[level.objective]
-        counts, box = measure.brokers.cheapest(box, objective.prices.astype(object))
-        bound = sets + counts + measure.constant + int((objective.prices * settled).sum())
+        # The four summands of the formula in `reconciler.proof`: what partitions pay at least for their sets (priced
+        # above, with all levels at once), what brokers take off at most for their counts, what assignments copy, and
+        # the prices of fixed replicas, which are in no set and yet in the counts.
+        of_counts, box = measure.brokers.cheapest(box, objective.prices.astype(object))
+        of_fixed = int((objective.prices * fixed).sum())
         if objective.topic_prices is not None or not isinstance(measure.topics, Free):
-            prices = np.zeros_like(cells)
+            prices = np.zeros_like(fixed_cells)
             if objective.topic_prices is not None:
                 prices = objective.topic_prices[weighed].astype(object)
-            counts, topic_box = measure.topics.cheapest(topic_box, prices)
-            bound += counts + int((prices * cells).sum())
-        bounds.append(bound)
+            of_cells, topic_box = measure.topics.cheapest(topic_box, prices)
+            of_counts, of_fixed = of_counts + of_cells, of_fixed + int((prices * fixed_cells).sum())
+        # The boxes are narrower now. If this bound is the value, every best plan has counts that are cheapest at these
+        # prices, so the next level need not look at others; a wider box would only make its bound weaker.
+        bounds.append(of_sets + of_counts + measure.constant + of_fixed)
     return bounds
 
 
@@ -228,10 +247,10 @@ def _sizes(demands: Demands) -> Ints:
 
 
 def _replica_holdings(demands: Demands, end: Reached) -> Holdings:
-    rows, decided = demands.rows, _decided(demands)
-    settled, final = decided + _kept(demands), decided + _counts(demands, rows.topic, end.table)
+    rows, fixed = demands.rows, _fixed(demands)
+    fixed, final = fixed + _fixed_replicas(demands), fixed + _counts(demands, rows.topic, end.table)
     given = np.bincount(rows.topic, weights=demands.need(), minlength=len(demands.topics)).astype(np.int64)
-    return Holdings(settled, given, final, _weighed(demands), demands.brokers.capacity.most_replicas)
+    return Holdings(fixed, given, final, _weighed(demands), demands.brokers.capacity.most_replicas)
 
 
 def _refuse_crowded(demands: Demands, holdings: Holdings) -> None:
@@ -244,16 +263,16 @@ def _refuse_crowded(demands: Demands, holdings: Holdings) -> None:
 
 
 def _leader_holdings(demands: Demands, end: Reached) -> Holdings:
-    decided, topic = demands.decided, demands.rows.topic
-    settled = _counts(demands, decided.topic, columns_of(decided.replicas[:, :1], demands.brokers))
-    final = settled + _counts(demands, topic, end.table[:, :1])
+    assigned, topic = demands.fixed, demands.rows.topic
+    fixed = _counts(demands, assigned.topic, columns_of(assigned.replicas[:, :1], demands.brokers))
+    final = fixed + _counts(demands, topic, end.table[:, :1])
     given = np.bincount(topic, minlength=len(demands.topics)).astype(np.int64)
-    return Holdings(settled, given, final, _weighed(demands))
+    return Holdings(fixed, given, final, _weighed(demands))
 
 
 def _weighed(demands: Demands) -> Bools:
     found = np.zeros(len(demands.topics), dtype=np.bool_)
-    found[demands.decided.topic[demands.decided.is_assigned]] = True
+    found[demands.fixed.topic[demands.fixed.is_assigned]] = True
     found[demands.rows.topic] = True
     return found
 
@@ -266,11 +285,11 @@ def _counts(demands: Demands, topic: Ints, columns: Ints) -> Ints:
     return counts
 
 
-def _decided(demands: Demands) -> Ints:
-    """Return [topics, brokers] the replicas of what is decided."""
-    return _counts(demands, demands.decided.topic, columns_of(demands.decided.replicas, demands.brokers))
+def _fixed(demands: Demands) -> Ints:
+    """Return [topics, brokers] the replicas of partitions that are fixed."""
+    return _counts(demands, demands.fixed.topic, columns_of(demands.fixed.replicas, demands.brokers))
 
 
-def _kept(demands: Demands) -> Ints:
+def _fixed_replicas(demands: Demands) -> Ints:
     """Return [topics, brokers] the replicas that no plan may move."""
-    return _counts(demands, demands.rows.topic, columns_of(demands.rows.kept, demands.brokers))
+    return _counts(demands, demands.rows.topic, columns_of(demands.rows.fixed, demands.brokers))

@@ -12,12 +12,14 @@ bounded among the plans with the same counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from reconciler.model.plan import Plan, PriceLevel
 from reconciler.model.words import number
-from reconciler.proof.basics import NotProved
-from reconciler.proof.bounds import BYTES, COPIES, EVENNESS, Holdings, Measure, replica_bounds
+from reconciler.proof.arithmetic import NotProved
+from reconciler.proof.bounds import Holdings, Measure, replica_bounds
 from reconciler.proof.demands import Demands
+from reconciler.proof.objectives import BALANCES, BYTES, COPIES, EVENNESS, Objectives
 
 NONE = "no budget"
 
@@ -30,18 +32,22 @@ def budget_of(plan: Plan) -> int | None:
     return None if told is None else told.bytes
 
 
-def orders_of(plan: Plan, budget: int, asked: Sequence[str], measures: Mapping[str, Measure]) -> list[str]:
-    """Return the order in which a plan within a budget must have its levels of replicas."""
+def within_budget(plan: Plan, budget: int, objectives: Objectives, measures: Mapping[str, Measure]) -> Objectives:
+    """Return the objectives of a plan within a budget; raise NotProved where it copies what its budget does not say."""
     levels, copied = plan.proof.levels, measures[BYTES].value
-    is_mended = bool(asked) and bool(levels) and levels[0].objective == BYTES
+    is_balanced = any(name in BALANCES for name in objectives.replicas)
+    is_mended = is_balanced and bool(levels) and levels[0].objective == BYTES
     if is_mended and copied < budget:
         raise NotProved(
             f"the plan mends the rules alone and copies {number(copied)} bytes, "
             f"less than its budget of {number(budget)}"
         )
-    if asked and not is_mended and copied > budget:
+    if is_balanced and not is_mended and copied > budget:
         raise NotProved(f"the plan copies {number(copied)} bytes, more than its budget of {number(budget)}")
-    return [BYTES] if is_mended else [*asked, BYTES, COPIES, EVENNESS]
+    if not is_mended:
+        return objectives
+    later = tuple(name for name in objectives.replicas if name != BYTES)
+    return replace(objectives, replicas=(BYTES, *later), may_miss=objectives.may_miss.union(later))
 
 
 def traded_bounds(
@@ -51,7 +57,7 @@ def traded_bounds(
     first = next((place for place, level in enumerate(levels) if level.weight), len(levels))
     before = [*levels[:first]]
     yield from zip(before, replica_bounds(demands, counted, measures, before), strict=True)
-    fixed: list[str] = []
+    same_counts: list[str] = []
     costs = [level for level in levels[first:] if level.objective in {BYTES, COPIES, EVENNESS}]
     for level in levels[first:]:
         if level in costs:
@@ -61,11 +67,11 @@ def traded_bounds(
         own = {**measures}
         if level.weight:
             own[level.objective] = measures[level.objective].against(measures[BYTES], level)
-        bound = replica_bounds(demands, counted, own, [*before, level], fixed)[-1]
+        bound = replica_bounds(demands, counted, own, [*before, level], same_counts)[-1]
         if level.weight:
             bound = max(0, -(-(bound - level.byte_weight * budget) // level.weight))
         yield level, bound
-        fixed.append(level.objective)
+        same_counts.append(level.objective)
     if costs:
-        bounds = replica_bounds(demands, counted, measures, [*before, *costs], fixed)[len(before) :]
+        bounds = replica_bounds(demands, counted, measures, [*before, *costs], same_counts)[len(before) :]
         yield from zip(costs, bounds, strict=True)

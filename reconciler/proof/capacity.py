@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from reconciler.model.cluster import Broker, Cluster
-from reconciler.model.desired import Desired
+from reconciler.model.desired import Desired, DesiredBroker
+from reconciler.proof.arithmetic import exact_sum
+from reconciler.proof.snapshot import Snapshot
 
 REPLICAS, LEADERS, DISK, NETWORK = "replicas", "leaders", "disk", "network"
 NETWORK_IN = "networkIn"
@@ -25,17 +27,17 @@ class Capacity:
     room: tuple[int | None, ...]  # bytes that the limit of disks lets each take beside what it holds; None: no limit
 
 
-def capacity_of(desired: Desired, observed: Cluster, ids: Sequence[int]) -> Capacity:
+def capacity_of(desired: Desired, observed: Cluster, ids: Sequence[int], snapshot: Snapshot) -> Capacity:
     """Return the capacity of these brokers: as written; disks by size where none is written and all are known."""
-    written = [desired.cluster.broker(broker_id) for broker_id in ids]
+    written = [desired.cluster.brokers.get(broker_id, DesiredBroker(broker_id)) for broker_id in ids]
     replicas, leaders, weighed, network = (
         tuple(one.weights.get(measure, one.capacity) for one in written)
         for measure in (REPLICAS, LEADERS, DISK, NETWORK)
     )
     is_written = any(one.capacity != 1 or DISK in one.weights for one in written)
-    sizes = tuple(_size(observed.brokers[broker_id]) for broker_id in ids)
+    sizes = tuple(disk_bytes(observed.brokers[broker_id]) for broker_id in ids)
     is_by_size = not is_written and 0 not in sizes and len(set(sizes)) > 1
-    foreign = _foreign(observed, ids) if is_by_size else (0,) * len(ids)
+    foreign = _foreign(observed, ids, snapshot) if is_by_size else (0,) * len(ids)
     limit = desired.cluster.limits.rates.get(NETWORK_IN)
     most: tuple[int | None, ...] = (None,) * len(ids)
     if isinstance(limit, Fraction):
@@ -50,34 +52,29 @@ def capacity_of(desired: Desired, observed: Cluster, ids: Sequence[int]) -> Capa
 
 def _room(observed: Cluster, ids: Sequence[int], share: Fraction | None) -> tuple[int | None, ...]:
     """Return the bytes left below that share of each broker's disks; None where they do not tell, or none is asked."""
-    used = _used(observed.brokers)
+    used = used_bytes(observed.brokers)
     return tuple(
-        None if share is None or one not in used else int(_size(observed.brokers[one]) * share // 1) - used[one]
+        None if share is None or one not in used else int(disk_bytes(observed.brokers[one]) * share // 1) - used[one]
         for one in ids
     )
 
 
-def _size(broker: Broker) -> int:
+def disk_bytes(broker: Broker) -> int:
     """Return the bytes of all its log dirs that tell, 0 where none does."""
     return sum(one.total_bytes for one in broker.log_dirs if one.total_bytes is not None)
 
 
-def _foreign(observed: Cluster, ids: Sequence[int]) -> tuple[int, ...]:
+def _foreign(observed: Cluster, ids: Sequence[int], snapshot: Snapshot) -> tuple[int, ...]:
     """Return what is used on each broker's disks beside its replicas; 0 where a size is not known."""
-    held: dict[int, int] = dict.fromkeys(ids, 0)
-    untold: set[int] = set()
-    for _, partition in observed.partitions():
-        for broker_id in partition.replicas:
-            size = partition.size_on(broker_id)
-            if size is None:
-                untold.add(broker_id)
-            elif broker_id in held:
-                held[broker_id] += size
-    used = _used(observed.brokers)
-    return tuple(0 if one in untold or one not in used else max(0, used[one] - held[one]) for one in ids)
+    used, foreign = used_bytes(observed.brokers), []
+    for broker_id in ids:
+        sizes = snapshot.sizes[snapshot.replicas == broker_id]
+        is_known = broker_id in used and bool((sizes >= 0).all())
+        foreign.append(max(0, used[broker_id] - exact_sum(sizes)) if is_known else 0)
+    return tuple(foreign)
 
 
-def _used(brokers: Mapping[int, Broker]) -> Mapping[int, int]:
+def used_bytes(brokers: Mapping[int, Broker]) -> Mapping[int, int]:
     """Return the bytes in use of each broker all of whose log dirs with a size tell what is usable."""
     found = {}
     for broker_id, broker in brokers.items():

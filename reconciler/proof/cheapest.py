@@ -10,9 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reconciler.model.columns import alike
 from reconciler.model.plan import PriceLevel, Prices
-from reconciler.proof.basics import Bools, Ints, NotProved, exact_sum, whole_numbers
+from reconciler.proof.arithmetic import Bools, Ints, NotProved, exact_sum, kinds_of, whole_numbers
 from reconciler.proof.demands import NOBODY, Demands
 from reconciler.proof.reached import Reached, leader_candidates
 
@@ -113,11 +112,11 @@ class _Table:
         now, kind, rack = demands.now, demands.rows.kind, demands.brokers.rack
         holders, takers = demands.who("holders"), demands.who("takers")
         may_keep = (now >= 0) & holders[kind[:, None], np.maximum(now, 0)]
-        may_keep[(demands.rows.kept >= 0).any(axis=1)] = False
+        may_keep[(demands.rows.fixed >= 0).any(axis=1)] = False
         low, high = (np.array([each.bounds[end] for each in demands.kinds], dtype=np.int64) for end in (0, 1))
         by_topic = any(each.topic_prices is not None for each in objectives)
         pair = np.stack([kind, demands.rows.topic if by_topic else np.zeros_like(kind)], axis=1)
-        first, group = alike([*pair.T])
+        first, group = kinds_of([*pair.T])
         return _Table(
             objectives=objectives,
             rack=rack,

@@ -6,38 +6,38 @@ from dataclasses import replace
 import numpy as np
 
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
-from reconciler.model.columns import beside_each_other, is_missing, sums
-from reconciler.model.desired import Desired, Even, Off
+from reconciler.model.desired import Desired
 from reconciler.model.loads import Loads
 from reconciler.model.plan import Bound, Plan, PriceLevel, Proof, TieredBytes, Verdict
-from reconciler.model.table_maker import table_of
+from reconciler.model.problem import RENAMED, STILL_READ
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.proof.basics import NotProved
-from reconciler.proof.bounds import (
+from reconciler.proof.arithmetic import Ints, NotProved, is_new, stacked
+from reconciler.proof.bounds import Measure, leader_bounds, leader_measures, replica_bounds, replica_measures
+from reconciler.proof.budgeted import budget_of, traded_bounds, within_budget
+from reconciler.proof.demands import Demands, demands_of
+from reconciler.proof.loaded import NETWORK_IN, Carried, carried_of, is_loaded, loaded_bound, outside_bands
+from reconciler.proof.objectives import (
+    BALANCES,
     BYTES,
-    COPIES,
-    EVENNESS,
-    LEADERS_BALANCE,
     LEADERS_CHANGED,
     REPLICAS_BALANCE,
-    TOPIC_LEADERS_BALANCE,
     TOPICS_BALANCE,
-    Measure,
-    leader_bounds,
-    leader_measures,
-    replica_bounds,
-    replica_measures,
+    first_cost,
+    objectives_of,
+    refuse_other_levels,
+    refuse_unasked,
 )
-from reconciler.proof.budgeted import budget_of, orders_of, traded_bounds
-from reconciler.proof.demands import Demands, demands_of
-from reconciler.proof.loaded import NETWORK_IN, Carried, carried_of, is_fair, is_loaded, loaded_bound
 from reconciler.proof.reached import Reached, reached
-
-_OF_REPLICAS = (REPLICAS_BALANCE, TOPICS_BALANCE)
-_OF_LEADERS = (LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
+from reconciler.proof.relief import relieved_bytes
+from reconciler.proof.states import BrokenLimit, refuse_broken_states
 
 
 def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None = None) -> Verdict:
+    """Return whether the plan is best in its end, as `prove_end` says, and safe in every state between (`states`)."""
+    return _verdict(plan, desired, observed, loads, has_states=True)
+
+
+def prove_end(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None = None) -> Verdict:
     """Return whether the plan is best in each objective in turn for these states, leaders for its own replica sets.
 
     Where measured loads are to be balanced, no plan is known to be best: the verdict has the bound of what is copied,
@@ -45,116 +45,113 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
 
     Everything is computed anew: rules from the states, the end from the moves, values from that end, bounds from the
     plan's prices. These may be any whole numbers: wrong ones only give a weaker bound. What is taken from the plan
-    is the topics that it is confined to.
+    is what its text prints: the topics that it is confined to, and its budget.
     """
-    is_within_bands = _is_within_bands(plan.proof, desired)
+    return _verdict(plan, desired, observed, loads, has_states=False)
+
+
+def _verdict(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None, *, has_states: bool) -> Verdict:
     try:
-        demands = demands_of(desired, observed, plan.source.only)
-        end, budget = reached(plan, demands, observed), budget_of(plan)
+        demands = demands_of(desired, observed, plan.source.only, _spared(plan))
+        end, budget = reached(plan, demands), budget_of(plan)
+        is_within_bands = _is_within_bands(plan.proof, desired, demands)
+        refuse_unasked(plan.proof.levels, has_budget=budget is not None, has_loads=is_within_bands)
         levels: tuple[PriceLevel, ...]
         if is_within_bands:
             _refuse_unknown_loads(plan.proof, loads)
-            levels = (_check_loaded(plan, demands, desired, end, carried_of(demands, loads)),)
+            carried = carried_of(demands, loads)
+            levels = (_check_loaded(plan, demands, desired, end, carried),)
+            unproved = tuple(_unproved_within_bands(desired, demands, end, carried))
         else:
-            levels = tuple(_check_levels(plan, demands, desired, end, budget))
+            levels, unproved = _check_levels(plan, demands, desired, end, budget)
             _refuse_other_summary(plan.proof, levels, demands, end)
         _refuse_other_shares(plan, demands, end)
-        _refuse_other_bytes(plan, observed)
+        _refuse_other_bytes(plan, demands, observed, end)
+        if has_states:
+            refuse_broken_states(plan, desired, observed, demands, end)
     except NotProved as wrong:
-        return Verdict(str(wrong))
-    rows, decided = demands.rows, demands.decided
-    ends = ((rows, end.replicas), (decided, decided.replicas))
-    copied = sum(int((part.is_there & is_missing(after, part.now).any(axis=1)).sum()) for part, after in ends)
-    bounds = tuple(Bound(each.objective, each.value, each.lower_bound) for each in levels)
-    notes = tuple(_notes(plan, demands, desired, is_within_bands=is_within_bands))
-    return Verdict(None, bounds, _first_cost(demands), copied, is_within_bands, notes, _bound_by(plan, budget))
+        return Verdict(str(wrong), is_limit_broken=isinstance(wrong, BrokenLimit))
+    rows, fixed = demands.rows, demands.fixed
+    ends = ((rows, end.replicas), (fixed, fixed.replicas))
+    return Verdict(
+        None,
+        tuple(Bound(level.objective, level.value, level.lower_bound) for level in levels),
+        first_cost(demands),
+        sum(int((part.is_there & is_new(after, part.now).any(axis=1)).sum()) for part, after in ends),
+        is_within_bands,
+        tuple(_notes(plan)),
+        budget if any(level.weight for level in levels) else None,
+        unproved=unproved,
+    )
 
 
-def _bound_by(plan: Plan, budget: int | None) -> int | None:
-    """Return the budget where the plan is not the whole one."""
-    return budget if budget is not None and any(level.weight for level in plan.proof.levels) else None
+def _spared(plan: Plan) -> Collection[str]:
+    """Return the words of the violations that say which topics the plan leaves, although the files want them gone."""
+    messages = (problem.message for problem in plan.violations if problem.code in {STILL_READ, RENAMED})
+    return {word.strip(",;:") for message in messages for word in message.split()}
 
 
-def _is_within_bands(proof: Proof, desired: Desired) -> bool:
-    """Whether loads are balanced, or a limit is kept that the best plan by counts would not keep."""
-    limits = desired.cluster.limits
-    has_caps = bool(limits.rates) or limits.disk_use is not None
-    return is_loaded(desired.cluster.balance) or (has_caps and len(proof.levels) == 1)
+def _is_within_bands(proof: Proof, desired: Desired, demands: Demands) -> bool:
+    """Whether loads are balanced, or the plan was made like one that balances them because a limit asked for that."""
+    has_limits = bool(desired.cluster.limits.rates) or any(room is not None for room in demands.brokers.capacity.room)
+    return is_loaded(desired.cluster.balance) or (has_limits and len(proof.levels) == 1)
 
 
-def _notes(plan: Plan, demands: Demands, desired: Desired, *, is_within_bands: bool) -> Iterator[str]:
-    """Yield what narrows the plans that the bounds are about; the plan's own shares are checked by then."""
-    balance = desired.cluster.balance
+def _notes(plan: Plan) -> Iterator[str]:
     if plan.source.only:
         yield f"This is shown among the plans for the same topics alone: {', '.join(plan.source.only)}."
-    if plan.budgeted is None and _is_yielding(plan.proof, desired):
-        yield (
-            "The balance of replicas yields to limits.diskUse, so this is shown among all plans that keep the rules. "
-            "Whether disks allow more even counts is not checked."
-        )
-    shares = plan.balance_after
-    counts = [shares[broker_id].replicas if broker_id in shares else 0 for broker_id in demands.brokers.ids]
-    capacity = demands.brokers.capacity.replicas
-    if is_within_bands and isinstance(balance.replicas, Even) and not is_fair(capacity, counts):
-        yield (
-            "Not every broker has its fair share of replicas, so this is shown among the plans with the same counts. "
-            "Whether the rules allow more even counts is not checked."
-        )
 
 
-def _first_cost(demands: Demands) -> str:
-    """Return what is to be copied least: bytes, unless some are unknown."""
-    return BYTES if demands.is_size_known else COPIES
+def _unproved_within_bands(
+    desired: Desired, demands: Demands, end: Reached, carried: Mapping[TopicPartition, Carried]
+) -> Iterator[str]:
+    """Yield the objectives that a plan within bands is neither as good as can be in nor shown to be best in."""
+    balance = desired.cluster.balance
+    for _, measures in (replica_measures(demands, balance, end), leader_measures(demands, balance, end)):
+        yield from (name for name in BALANCES if name in measures and not measures[name].is_ideal)
+    yield from outside_bands(demands, end, balance, carried)
+    if not is_loaded(balance):
+        yield LEADERS_CHANGED
 
 
 def _check_levels(
     plan: Plan, demands: Demands, desired: Desired, end: Reached, budget: int | None
-) -> Iterator[PriceLevel]:
-    """Yield the levels, replicas first, with values and bounds computed anew; raise NotProved where one fails."""
-    balance = desired.cluster.balance
-    first = _first_cost(demands)
-    second = COPIES if first == BYTES else BYTES
+) -> tuple[tuple[PriceLevel, ...], tuple[str, ...]]:
+    """Return the levels, computed anew, and the objectives that are not proved; raise NotProved where a level fails."""
+    balance, every, first = desired.cluster.balance, plan.proof.levels, first_cost(demands)
+    objectives = objectives_of(desired, demands)
+    if not demands.is_anything_open:
+        objectives = replace(objectives, may_miss=frozenset((*objectives.replicas, *objectives.leaders)))
     counted, measures = replica_measures(demands, balance, end)
     led, leader_measured = leader_measures(demands, balance, end)
-    asked = [name for name in _OF_REPLICAS if name in measures]
-    led_asked = [name for name in _OF_LEADERS if name in leader_measured]
-    of_replicas = [*asked, first, second, EVENNESS]
-    of_leaders = [*led_asked, LEADERS_CHANGED]
-    # The second cost and evenness only break ties: a proof may be without them, and then the verdict is too.
-    required = {*asked, first, *of_leaders} if demands.is_anything_open else set()
     if budget is not None:
-        of_replicas = orders_of(plan, budget, asked, measures)
-        required = required.difference(asked) if of_replicas[:1] == [BYTES] else required
-    if _is_yielding(plan.proof, desired):
-        required -= {*asked}
-    _refuse_other_order(plan.proof.levels, [*of_replicas, *of_leaders], required)
-    levels = [level for level in plan.proof.levels if level.objective in of_replicas]
+        objectives = within_budget(plan, budget, objectives, measures)
+    refuse_other_levels(every, (*objectives.replicas, *objectives.leaders), objectives)
+    of_replicas = [level for level in every if level.objective in objectives.replicas]
+    of_leaders = [level for level in every if level.objective in objectives.leaders]
     if budget is None:
-        bounds = replica_bounds(demands, counted, measures, levels)
+        bounds = replica_bounds(demands, counted, measures, of_replicas)
     else:
-        bounds = [bound for _, bound in traded_bounds(demands, counted, measures, levels, budget)]
-    # Disks may ask for more copies than the prices know of. Then nothing is said of what comes after these.
-    is_last = bool(levels) and levels[-1].objective == first
-    may_exceed = first if is_last and desired.cluster.limits.disk_use is not None else None
-    yield from _require_tight(levels, measures, bounds, may_exceed)
-    levels = [level for level in plan.proof.levels if level.objective in of_leaders]
-    bounds = leader_bounds(demands, led, leader_measured, levels, end)
-    yield from _require_tight(levels, leader_measured, bounds)
-
-
-def _is_yielding(proof: Proof, desired: Desired) -> bool:
-    """Whether the proof says nothing of the balance of replicas, which disks may forbid where counts alone allow it."""
-    balance = desired.cluster.balance
-    is_asked = not isinstance(balance.replicas, Off) or not isinstance(balance.topics, Off)
-    is_told = any(level.objective in _OF_REPLICAS for level in proof.levels)
-    return desired.cluster.limits.disk_use is not None and is_asked and bool(proof.levels) and not is_told
+        bounds = [bound for _, bound in traded_bounds(demands, counted, measures, of_replicas, budget)]
+    if objectives.may_be_loose and first == BYTES and budget is None:
+        relief = relieved_bytes(demands, end)
+        pairs = zip(of_replicas, bounds, strict=True)
+        bounds = [max(bound, relief) if level.objective == BYTES else bound for level, bound in pairs]
+    # The levels after a loose one would be bounded among other plans, so only the last level may be loose.
+    loose = {name for name in objectives.may_be_loose if of_replicas and of_replicas[-1].objective == name}
+    levels = [*_checked(of_replicas, measures, bounds, loose)]
+    bounds = leader_bounds(demands, led, leader_measured, of_leaders, end)
+    levels += _checked(of_leaders, leader_measured, bounds, ())
+    shown = {level.objective for level in levels if level.value == level.lower_bound or level.objective == first}
+    unproved = (name for name in (*objectives.replicas, *objectives.leaders) if name not in shown)
+    return tuple(levels), tuple(unproved) if demands.is_anything_open else ()
 
 
 def _check_loaded(
     plan: Plan, demands: Demands, desired: Desired, end: Reached, carried: Mapping[TopicPartition, Carried]
 ) -> PriceLevel:
     """Return the level of what is copied; raise NotProved where its value is another, or its prices prove less."""
-    first, proof, balance = _first_cost(demands), plan.proof, desired.cluster.balance
+    first, proof, balance = first_cost(demands), plan.proof, desired.cluster.balance
     measure = replica_measures(demands, balance, end)[1][first]
     level = _level_of(proof.levels, first)
     if level is None:
@@ -170,9 +167,13 @@ def _check_loaded(
     bound = measure.constant + max(
         loaded_bound(demands, end, balance, each, copy=measure.copy, carried=carried) for each in (level, zero_prices)
     )
+    if first == BYTES:
+        bound = max(bound, relieved_bytes(demands, end))
     if level.lower_bound > max(0, bound):
         raise NotProved(f"{first}: the prices prove only {bound}, but the proof claims {level.lower_bound}")
-    return level
+    if bound > measure.value:
+        raise NotProved(f"{first}: this check is at fault, its bound {bound} is above the value {measure.value}")
+    return replace(level, lower_bound=max(0, bound))
 
 
 def _refuse_unknown_loads(proof: Proof, loads: Loads | None) -> None:
@@ -181,30 +182,21 @@ def _refuse_unknown_loads(proof: Proof, loads: Loads | None) -> None:
         raise NotProved(f"there are prices of {NETWORK_IN}, which only the loads tell that the plan was made with")
 
 
-def _refuse_other_order(levels: Sequence[PriceLevel], order: Sequence[str], required: Collection[str]) -> None:
-    names = [level.objective for level in levels]
-    missing = [name for name in order if name in required and name not in names]
-    if missing:
-        raise NotProved(f"the proof has no prices for {missing[0]}, which the desired state asks for")
-    fitting = [name for name in order if name in names]
-    if names != fitting:
-        raise NotProved(f"the proof is over {', '.join(names)}; in order it must be {', '.join(fitting or order)}")
-
-
-def _require_tight(
-    levels: Sequence[PriceLevel], measures: Mapping[str, Measure], bounds: Sequence[int], may_exceed: str | None = None
+def _checked(
+    levels: Sequence[PriceLevel], measures: Mapping[str, Measure], bounds: Sequence[int], may_exceed: Collection[str]
 ) -> Iterator[PriceLevel]:
-    for level, bound in zip(levels, bounds, strict=True):
-        value = measures[level.objective].value
+    """Yield the levels with their values and bounds; the value of one that is weighed may be above its bound too."""
+    for level, proved in zip(levels, bounds, strict=True):
+        value, is_open = measures[level.objective].value, level.objective in may_exceed or level.weight > 0
+        # No objective is below 0, whatever the prices say.
+        bound = max(proved, 0) if is_open else proved
         if level.value != value:
             raise NotProved(f"{level.objective}: the proof says {level.value}, but the plan reaches {value}")
-        if level.weight and level.lower_bound <= bound <= value:
-            # Within a budget the counts are no flow: the bound may be below.
-            yield replace(level, value=value, lower_bound=level.lower_bound)
-            continue
-        if bound > value or (bound < value and level.objective != may_exceed):
+        if bound > value:
+            raise NotProved(f"{level.objective}: this check is at fault, its bound {bound} is above the value {value}")
+        if bound < value and not is_open:
             raise NotProved(f"{level.objective}: the prices prove only {bound}, but the plan reaches {value}")
-        if level.lower_bound != bound:
+        if level.lower_bound > bound or (level.lower_bound < bound and not is_open):
             raise NotProved(
                 f"{level.objective}: the proof claims the bound {level.lower_bound}, but its prices prove {bound}"
             )
@@ -213,9 +205,9 @@ def _require_tight(
 
 def _refuse_other_summary(proof: Proof, levels: Sequence[PriceLevel], demands: Demands, end: Reached) -> None:
     """Raise NotProved where the proof's own objective, value, bound or prices are not those of its levels."""
-    first = _first_cost(demands)
-    copies = _level_of(levels, first)
-    value, bound = (copies.value, copies.lower_bound) if copies is not None else (0, 0)
+    first = first_cost(demands)
+    copies, claimed = _level_of(levels, first), _level_of(proof.levels, first)
+    value, bound = copies.value if copies is not None else 0, claimed.lower_bound if claimed is not None else 0
     if (proof.value, proof.lower_bound) != (value, bound):
         raise NotProved(
             f"the proof says {proof.value} {first} with the bound {proof.lower_bound}, but the plan copies {value}"
@@ -277,14 +269,14 @@ def _dearest_copy(demands: Demands, objective: str) -> int:
     return int(sizes.max(initial=0)) if objective == BYTES else int(bool(len(sizes)))
 
 
-def _refuse_other_bytes(plan: Plan, observed: Cluster) -> None:
+def _refuse_other_bytes(plan: Plan, demands: Demands, observed: Cluster, end: Reached) -> None:
     """Raise NotProved where the proof counts other bytes of tiered topics than the observed state tells."""
-    table, moves = table_of(observed), plan.every_move()
+    moves = end.moves
     tiered = {name for name, topic in observed.topics.items() if topic.configs.get(REMOTE_STORAGE) == "true"}
     is_tiered = np.array([name in tiered for name in moves.topics], dtype=np.bool_)[moves.topic]
-    copied = (moves.copies > 0) & is_tiered
-    told = {*(table.untiered_bytes[moves.rows_in(table)[copied]] < 0).tolist()}
-    counted = None if not told else TieredBytes.LOCAL if True in told else TieredBytes.UNTIERED
+    row = end.moved[(moves.copies > 0) & is_tiered]
+    is_unknown = {*(demands.snapshot.untiered[row] < 0).tolist()}
+    counted = None if not is_unknown else TieredBytes.LOCAL if True in is_unknown else TieredBytes.UNTIERED
     if plan.proof.tiered is not counted:
         words = {None: "no", TieredBytes.LOCAL: "local", TieredBytes.UNTIERED: "untiered"}
         says, are = words[plan.proof.tiered], words[counted]
@@ -293,15 +285,20 @@ def _refuse_other_bytes(plan: Plan, observed: Cluster) -> None:
 
 def _refuse_other_shares(plan: Plan, demands: Demands, end: Reached) -> None:
     """Raise NotProved where the balance that the plan says it reaches is another than its moves reach."""
-    one = np.ones(1, dtype=np.int64)
-    lists = beside_each_other([end.replicas, demands.decided.replicas])
-    counts, led = sums(lists, one), sums(lists[:, 0], one)
+    lists = stacked([end.replicas, demands.fixed.replicas])
+    counts, led = _counts(lists), _counts(lists[:, 0])
     for broker_id in sorted({*plan.balance_after, *counts}):
         share = plan.balance_after.get(broker_id)
-        told = (share.replicas, share.leaders) if share is not None else (0, 0)
-        held = counts.get(broker_id, 0), led.get(broker_id, 0)
-        if told != held:
+        says = (share.replicas, share.leaders) if share is not None else (0, 0)
+        ends = counts.get(broker_id, 0), led.get(broker_id, 0)
+        if says != ends:
             raise NotProved(
-                f"the plan says that broker {broker_id} ends with {told[0]} replicas and leads {told[1]}, "
-                f"but it ends with {held[0]} and leads {held[1]}"
+                f"the plan says that broker {broker_id} ends with {says[0]} replicas and leads {says[1]}, "
+                f"but it ends with {ends[0]} and leads {ends[1]}"
             )
+
+
+def _counts(brokers: Ints) -> dict[int, int]:
+    """Return how often each broker is named."""
+    ids, counts = np.unique(brokers[brokers >= 0], return_counts=True)
+    return dict(zip(ids.tolist(), counts.tolist(), strict=True))

@@ -12,7 +12,7 @@ from math import lcm
 import numpy as np
 
 from reconciler.model.desired import BalanceTarget, Even, Within
-from reconciler.proof.basics import Bools, Ints, exact_sum
+from reconciler.proof.arithmetic import Bools, Ints, exact_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,16 @@ def squares_of(capacity: tuple[int, ...]) -> Squares:
     """Return how uneven counts are where nothing else is asked for."""
     common = lcm(*capacity)
     return Squares(np.array([common // weight for weight in capacity], dtype=object))
+
+
+def is_fair(capacity: Sequence[int], counts: Sequence[int]) -> bool:
+    """Whether each count is one of the whole numbers next to its broker's share."""
+    whole, total = sum(counts), sum(capacity)
+    return all(
+        whole * weight // total <= count <= -(-whole * weight // total)
+        for weight, count in zip(capacity, counts, strict=True)
+        if total
+    )
 
 
 def _bands(fraction: Fraction, capacity: Sequence[int], total: int) -> tuple[list[int], list[int]]:

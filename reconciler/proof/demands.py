@@ -1,7 +1,7 @@
-"""Lists what every plan has to place, in columns: one row a partition, whose replicas are to be chosen or decided."""
+"""Lists what every plan has to place, in columns: one row a partition, whose replicas are to be chosen or fixed."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -9,13 +9,21 @@ from typing import Any, Literal
 import numpy as np
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.columns import NONE, alike, beside_each_other, is_missing, lists_of, padded, places_in
 from reconciler.model.desired import Desired, Placement, Protection
-from reconciler.model.partition_table import PartitionTable
-from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition, named
-from reconciler.proof.basics import Bools, Ints
-from reconciler.proof.rules import ELSEWHERE, Bounds, Brokers, Eligible, beside_kept, brokers_of, eligible, rack_bounds
+from reconciler.proof.arithmetic import (
+    NONE,
+    Bools,
+    Ints,
+    is_new,
+    kinds_of,
+    lists_of,
+    positions_in,
+    stacked,
+    table_of_lists,
+)
+from reconciler.proof.rules import ELSEWHERE, Bounds, Brokers, Eligible, beside_fixed, brokers_of, eligible, rack_bounds
+from reconciler.proof.snapshot import Snapshot, snapshot_of
 from reconciler.proof.topics import TopicCase, assignment_of, topic_cases
 
 NOBODY = -2
@@ -80,16 +88,16 @@ class Partitions:
 class Rows(Partitions):
     """Partitions to choose replicas for.
 
-    `kind`: positions in `Demands.kinds`. `kept` [rows, width]: replicas of now that no plan may move, NONE elsewhere.
+    `kind`: positions in `Demands.kinds`. `fixed` [rows, width]: replicas of now that no plan may move, NONE elsewhere.
     """
 
     kind: Ints
-    kept: Ints
+    fixed: Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Decided(Partitions):
-    """Partitions whose replicas are decided: an explicit assignment (`is_assigned`), or nothing of them may change."""
+class Fixed(Partitions):
+    """Partitions whose replicas are fixed: an explicit assignment (`is_assigned`), or nothing of them may change."""
 
     replicas: Ints  # [rows, width]
     is_assigned: Bools
@@ -97,22 +105,24 @@ class Decided(Partitions):
     @property
     def forced(self) -> Ints:
         """How many replicas are copied whatever the plan, for explicit assignments."""
-        copies: Ints = is_missing(self.replicas, self.now).sum(axis=1)
+        copies: Ints = is_new(self.replicas, self.now).sum(axis=1)
         return np.where(self.is_assigned & self.is_there, copies, 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Demands:
-    """All partitions of a cluster: `rows` to choose for, and `decided` ones; the `doomed` topics are deleted.
+    """All partitions of a cluster: `rows` to choose for, and `fixed` ones; the `doomed` topics are deleted.
 
-    `allowed` runs parallel to `topics`: what the placement of each allows.
+    `allowed` and `placements` run parallel to `topics`.
     """
 
+    snapshot: Snapshot
     brokers: Brokers
     allowed: tuple[Eligible, ...]
+    placements: tuple[Placement, ...]
     kinds: tuple[Kind, ...]
     rows: Rows
-    decided: Decided
+    fixed: Fixed
     doomed: tuple[str, ...] = ()
 
     @property
@@ -123,12 +133,12 @@ class Demands:
     @property
     def is_size_known(self) -> bool:
         """Whether the bytes of each partition that may be copied are known."""
-        return bool((self.rows.size >= 0).all() and (self.decided.size[self.decided.is_assigned] >= 0).all())
+        return bool((self.rows.size >= 0).all() and (self.fixed.size[self.fixed.is_assigned] >= 0).all())
 
     @property
     def is_anything_open(self) -> bool:
         """Whether a plan has any say: a replica to choose or an assignment to reach."""
-        return bool(len(self.rows) or self.decided.is_assigned.any())
+        return bool(len(self.rows) or self.fixed.is_assigned.any())
 
     @property
     def is_copied(self) -> Ints:
@@ -151,28 +161,34 @@ class Demands:
 
 def columns_of(replicas: Ints, brokers: Brokers) -> Ints:
     """Return the columns of brokers [lists, width]: ELSEWHERE if one takes no part, NOBODY beyond a list's end."""
-    found = places_in(np.array(brokers.ids, dtype=np.int64), replicas)
+    found = positions_in(np.array(brokers.ids, dtype=np.int64), replicas)
     return np.where(replicas < 0, NOBODY, np.where(found < 0, ELSEWHERE, found))
 
 
-def demands_of(desired: Desired, observed: Cluster, only: Sequence[str] = ()) -> Demands:
-    """Return what a plan for that desired state has to place, confined to topics that match one of `only`, if any."""
-    brokers = brokers_of(desired, observed)
-    every = [*topic_cases(desired, observed, only)]
+def demands_of(desired: Desired, observed: Cluster, only: Sequence[str] = (), spared: Collection[str] = ()) -> Demands:
+    """Return what a plan for that desired state has to place, confined to topics that match one of `only`, if any.
+
+    The topics in `spared` are not deleted, whatever the files say.
+    """
+    snapshot = snapshot_of(observed)
+    brokers = brokers_of(desired, observed, snapshot)
+    every = [*topic_cases(desired, observed, only, spared)]
     asked = _Asked.of([case for case in every if not case.is_doomed], brokers, observed)
-    partitions = _partitions(asked.cases, table_of(observed))
+    partitions = _partitions(asked.cases, snapshot)
     explicit = _explicit(asked, partitions)
     is_still, is_written = (asked.where(told)[partitions.topic] for told in (_is_still, _is_written))
     is_leaving = np.isin(partitions.now, [*brokers.leaving]).any(axis=1)
-    is_decided = partitions.is_there & (is_still | ~(is_written | is_leaving))
-    is_decided[[*explicit]] = True
-    rows, kinds = _rows(partitions, np.flatnonzero(~is_decided), asked)
+    is_fixed = partitions.is_there & (is_still | ~(is_written | is_leaving))
+    is_fixed[[*explicit]] = True
+    rows, kinds = _rows(partitions, np.flatnonzero(~is_fixed), asked)
     return Demands(
+        snapshot=snapshot,
         brokers=brokers,
         allowed=tuple(asked.allowed[place] for place in asked.place.tolist()),
+        placements=tuple(map(_placement, asked.cases)),
         kinds=kinds,
         rows=rows,
-        decided=_decided(partitions, np.flatnonzero(is_decided), explicit),
+        fixed=_fixed(partitions, np.flatnonzero(is_fixed), explicit),
         doomed=tuple(case.name for case in every if case.is_doomed),
     )
 
@@ -210,10 +226,10 @@ class _Asked:
         return np.array([told(case) for case in self.cases], dtype=np.bool_)
 
 
-def _partitions(cases: Sequence[TopicCase], table: PartitionTable) -> Partitions:
+def _partitions(cases: Sequence[TopicCase], snapshot: Snapshot) -> Partitions:
     """Return every partition of these topics: first those that are there, then those to come."""
     position = {case.name: place for place, case in enumerate(cases)}
-    topic = np.array([position.get(name, NONE) for name in table.topics], dtype=np.int64)[table.topic]
+    topic = np.array([position.get(name, NONE) for name in snapshot.topics], dtype=np.int64)[snapshot.topic]
     at = np.flatnonzero(topic >= 0)
     new = [
         (place, number)
@@ -225,10 +241,10 @@ def _partitions(cases: Sequence[TopicCase], table: PartitionTable) -> Partitions
     return Partitions(
         topics=(*position,),
         topic=np.concatenate([topic[at], of_new[:, 0]]),
-        number=np.concatenate([table.number[at], of_new[:, 1]]),
+        number=np.concatenate([snapshot.number[at], of_new[:, 1]]),
         at=np.concatenate([at, np.full(len(new), NONE)]),
-        now=beside_each_other([table.target[at], np.full((len(new), 1), NONE)]),
-        size=np.concatenate([table.bytes_to_copy[at], np.zeros(len(new), dtype=np.int64)]),
+        now=stacked([snapshot.target[at], np.full((len(new), 1), NONE)]),
+        size=np.concatenate([snapshot.size[at], np.zeros(len(new), dtype=np.int64)]),
     )
 
 
@@ -244,30 +260,30 @@ def _explicit(asked: _Asked, partitions: Partitions) -> dict[int, Replicas]:
     return found
 
 
-def _decided(partitions: Partitions, rows: Ints, explicit: Mapping[int, Replicas]) -> Decided:
+def _fixed(partitions: Partitions, rows: Ints, explicit: Mapping[int, Replicas]) -> Fixed:
     is_assigned = np.isin(rows, [*explicit])
-    assigned = padded([explicit[row] for row in rows[is_assigned].tolist()])
-    replicas, written = np.split(beside_each_other([partitions.now[rows], assigned]), [len(rows)])
+    assigned = table_of_lists([explicit[row] for row in rows[is_assigned].tolist()])
+    replicas, written = np.split(stacked([partitions.now[rows], assigned]), [len(rows)])
     replicas[is_assigned] = written
-    return Decided(**partitions.fields_of(rows), replicas=replicas, is_assigned=is_assigned)
+    return Fixed(**partitions.fields_of(rows), replicas=replicas, is_assigned=is_assigned)
 
 
 def _rows(partitions: Partitions, rows: Ints, asked: _Asked) -> tuple[Rows, tuple[Kind, ...]]:
     """Return these partitions to choose for, and their kinds: whatever may differ in the rules tells kinds apart."""
     topic, now, brokers = partitions.topic[rows], partitions.now[rows], asked.brokers
-    place, factor, kept = asked.place[topic], _factors(asked.cases, topic, now), _kept(topic, now, asked)
+    place, factor, fixed = asked.place[topic], _factors(asked.cases, topic, now), _fixed_replicas(topic, now, asked)
     is_racked = asked.where(lambda case: _placement(case).racks_spread is None)[topic]
     held = np.where(is_racked[:, None], _racks(now, brokers), NONE)
     staying = np.where(np.isin(now, [*brokers.cordoned]), now, NONE)
-    lists = [column for each in (staying, held, kept) for column in np.sort(each, axis=1).T]
-    first, kind = alike([place, factor, (now[:, 0] >= 0).astype(np.int64), *lists])
+    lists = [column for each in (staying, held, fixed) for column in np.sort(each, axis=1).T]
+    first, kind = kinds_of([place, factor, (now[:, 0] >= 0).astype(np.int64), *lists])
     kinds = tuple(
         _kind(asked, of, need, replicas, stay)
         for of, need, replicas, stay in zip(
-            topic[first].tolist(), factor[first].tolist(), lists_of(now[first]), lists_of(kept[first]), strict=True
+            topic[first].tolist(), factor[first].tolist(), lists_of(now[first]), lists_of(fixed[first]), strict=True
         )
     )
-    return Rows(**partitions.fields_of(rows), kind=kind, kept=kept), kinds
+    return Rows(**partitions.fields_of(rows), kind=kind, fixed=fixed), kinds
 
 
 def _factors(cases: Sequence[TopicCase], topic: Ints, now: Ints) -> Ints:
@@ -282,18 +298,20 @@ def _factors(cases: Sequence[TopicCase], topic: Ints, now: Ints) -> Ints:
 
 def _first(case: TopicCase) -> int:
     """Return how many replicas the topic's first partition has, or is to have."""
-    lists = [case.existing[0].target_replicas] if case.existing else _placement(case).assignment
-    return len((lists or ((),))[0])
+    if case.existing:
+        first = case.existing[0]
+        return len({*first.replicas} - {*first.removing_replicas})
+    return len((_placement(case).assignment or ((),))[0])
 
 
-def _kept(topic: Ints, now: Ints, asked: _Asked) -> Ints:
+def _fixed_replicas(topic: Ints, now: Ints, asked: _Asked) -> Ints:
     """Return the replicas that no plan may move: those of an undeclared topic, on brokers that may hold them."""
-    kept = np.full_like(now, NONE)
+    fixed = np.full_like(now, NONE)
     is_foreign = ~asked.where(_is_written)[topic]
     for place in np.unique(asked.place[topic[is_foreign]]).tolist():
         is_here = (is_foreign & (asked.place[topic] == place))[:, None]
-        kept = np.where(is_here & np.isin(now, [*asked.allowed[place].holders]), now, kept)
-    return kept
+        fixed = np.where(is_here & np.isin(now, [*asked.allowed[place].holders]), now, fixed)
+    return fixed
 
 
 def _racks(now: Ints, brokers: Brokers) -> Ints:
@@ -301,21 +319,21 @@ def _racks(now: Ints, brokers: Brokers) -> Ints:
     ids = sorted(brokers.rack_of)
     names = sorted({"", *brokers.racks})
     number = [names.index(brokers.rack_of[broker_id]) for broker_id in ids]
-    # What `places_in` does not find is the last: a broker that is not registered has no rack.
-    found = np.array([*number, names.index("")], dtype=np.int64)[places_in(np.array(ids, dtype=np.int64), now)]
+    # A broker that is not registered has no rack: its position is NONE, the last.
+    found = np.array([*number, names.index("")], dtype=np.int64)[positions_in(np.array(ids, dtype=np.int64), now)]
     return np.where(now >= 0, found, NONE)
 
 
-def _kind(asked: _Asked, topic: int, factor: int, now: Replicas, kept: Replicas) -> Kind:
+def _kind(asked: _Asked, topic: int, factor: int, now: Replicas, fixed: Replicas) -> Kind:
     brokers, allowed, placement = asked.brokers, asked.allowed[asked.place[topic]], _placement(asked.cases[topic])
     bounds = rack_bounds(placement.racks_spread, brokers, allowed, factor, now)
     if placement.racks_replicas is not None:
         counts = dict(placement.racks_replicas)
         exact = tuple(counts.get(name, 0) for name in brokers.racks)
         bounds = exact, exact
-    if kept:
+    if fixed:
         numbers = brokers.rack.tolist()
-        kept_racks = Counter(numbers[brokers.column[b]] for b in kept)
-        room = Counter(numbers[brokers.column[b]] for b in allowed.takers - set(kept))
-        bounds = beside_kept(bounds, room, kept_racks, factor - len(kept))
-    return Kind(allowed, factor - len(kept), bounds)
+        kept_racks = Counter(numbers[brokers.column[b]] for b in fixed)
+        room = Counter(numbers[brokers.column[b]] for b in allowed.takers - set(fixed))
+        bounds = beside_fixed(bounds, room, kept_racks, factor - len(fixed))
+    return Kind(allowed, factor - len(fixed), bounds)

@@ -4,20 +4,20 @@ Each broker has a price per replica, and one per unit of each load. A plan pays 
 legal set. It gets back at most price x load at one end of the broker's band: the low end where the price is negative.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from reconciler.model.columns import lists_of
 from reconciler.model.desired import Balance, BalanceTarget, Even, Off, Within
 from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.plan import PriceLevel
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.proof.basics import SAFE, Ints, NotProved
+from reconciler.proof.arithmetic import SAFE, Ints, NotProved, lists_of
 from reconciler.proof.bounds import paid_for_topics, topic_price_table
 from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_sets, price_row
+from reconciler.proof.counts import is_fair
 from reconciler.proof.demands import NOBODY, Demands
 from reconciler.proof.reached import Reached
 
@@ -40,7 +40,7 @@ def carried_of(demands: Demands, loads: Loads | None) -> Mapping[TopicPartition,
     What is unknown counts as the mean of its topic's known partitions, rounded up; as that of all where the topic has
     none. With loads, a partition that is empty or yet to be created is unknown; without, it carries nothing.
     """
-    parts = (demands.rows, demands.decided)
+    parts = (demands.rows, demands.fixed)
     sizes = {key: size for part in parts for key, size in zip(part.keys, part.sizes, strict=True)}
     if loads is None:
         return _columns(sorted(sizes), sizes, dict.fromkeys(sizes, 0))
@@ -95,8 +95,7 @@ def loaded_bound(
     this plan's are not all next to the fair share, plans with its counts are meant. A limit ends a band as its own
     upper end does. What explicit assignments copy is not in it.
     """
-    weights = _weights(demands, carried, level)
-    prices = _prices(demands, level)
+    weights, prices = _weights(demands, carried), _prices(demands, level)
     if level.shift >= SAFE.bit_length() or int(np.abs(copy).max(initial=0)) << level.shift >= SAFE:
         raise NotProved(f"{level.objective}: prices in 2^-{level.shift} of the unit are beyond any cost")
     _refuse_too_large(level, weights, prices)
@@ -108,29 +107,62 @@ def loaded_bound(
         (bound,) = cheapest_sets(demands, [objective])
     except NoLegalSet as none:
         raise NotProved(f"no replica set of {demands.rows.key(none.row)} keeps every rule") from None
-    targets, capacity = (balance.replicas, balance.disk, balance.network_in), demands.brokers.capacity
-    unlimited = (None,) * len(demands.brokers.ids)
-    settled, final = _loads(demands, end, carried, weights)
-    # What no plan may move may be beyond the limit already.
-    limit, on_disks = capacity.most_replicas, _caps_of_disks(demands, carried)
-    held = unlimited if limit is None else tuple(max(limit, there) for there in settled[0])
-    shared = ((capacity.replicas, held), (capacity.disk, on_disks), (capacity.network, capacity.most_in))
-    for measure, (target, price) in enumerate(zip(targets, prices.tolist(), strict=True)):
-        low, high = _band(target, *shared[measure], final[measure], is_count=measure == 0)
-        if measure == 0 and isinstance(target, Even):
-            low, high = _even(demands, low, high, final[measure])
-        for one, there, least, most in zip(price, settled[measure], low, high, strict=True):
-            bound += one * there - max(one * least, one * most)
+    for shared, of_measure in zip(_shared(demands, end, balance, carried), prices.tolist(), strict=True):
+        for price, fixed, low, high in zip(of_measure, shared.fixed, shared.low, shared.high, strict=True):
+            bound += price * fixed - max(price * low, price * high)
     if of_topics is not None:
         bound -= paid_for_topics(demands, end, balance.topics, of_topics)
     return -(-bound >> level.shift)
 
 
-def _weights(demands: Demands, carried: Mapping[TopicPartition, Carried], level: PriceLevel) -> Ints:
+def outside_bands(
+    demands: Demands, end: Reached, balance: Balance, carried: Mapping[TopicPartition, Carried]
+) -> Iterator[str]:
+    """Yield the loads of replica sets that end outside their band, or above their limit, on some broker."""
+    for name, shared in zip((DISK, NETWORK_IN), [*_shared(demands, end, balance, carried)][1:], strict=True):
+        if shared.is_outside:
+            yield name
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What brokers carry of one measure: `fixed` whatever the plan, and from `low` to `high` within the bands.
+
+    Where the plan ends outside, the band is as wide as the plan is.
+    """
+
+    fixed: Sequence[int]
+    low: Sequence[int]
+    high: Sequence[int]
+    is_outside: bool
+
+
+def _shared(
+    demands: Demands, end: Reached, balance: Balance, carried: Mapping[TopicPartition, Carried]
+) -> Iterator[_Shared]:
+    """Yield the bands of replicas, of bytes on disk, and of bytes in."""
+    targets, capacity = (balance.replicas, balance.disk, balance.network_in), demands.brokers.capacity
+    unlimited = (None,) * len(demands.brokers.ids)
+    fixed, final = _loads(demands, end, carried, _weights(demands, carried))
+    # What no plan may move may be beyond the limit already.
+    limit, on_disks = capacity.most_replicas, _caps_of_disks(demands, carried)
+    held = unlimited if limit is None else tuple(max(limit, there) for there in fixed[0])
+    weighed = ((capacity.replicas, held), (capacity.disk, on_disks), (capacity.network, capacity.most_in))
+    for measure, target in enumerate(targets):
+        reached = final[measure]
+        low, high = _band(target, *weighed[measure], reached, is_count=measure == 0)
+        is_outside = any(not least <= there <= most for least, there, most in zip(low, reached, high, strict=True))
+        low, high = [*map(min, low, reached)], [*map(max, high, reached)]
+        if measure == 0 and isinstance(target, Even):
+            low, high = _even(demands, low, high, reached)
+        yield _Shared(fixed[measure], low, high, is_outside)
+
+
+def _weights(demands: Demands, carried: Mapping[TopicPartition, Carried]) -> Ints:
     """Return [measures, rows]: one replica, its bytes on disk, its bytes in."""
     missing = next((key for key in demands.rows.keys if key not in carried), None)
     if missing is not None:
-        raise NotProved(f"{level.objective}: nothing is known of the load of {missing}")
+        raise NotProved(f"nothing is known of the load of {missing}")
     rows = [carried[key] for key in demands.rows.keys]
     return np.array(
         [[1] * len(rows), [one.disk for one in rows], [one.network_in for one in rows]], dtype=np.int64
@@ -158,35 +190,33 @@ def _loads(
 ) -> tuple[list[list[int]], list[list[int]]]:
     """Return, [measures][brokers], what brokers carry whatever the plan, and what they carry in the end."""
     column = demands.brokers.column
-    settled = [[0] * len(column), list(demands.brokers.capacity.foreign), [0] * len(column)]
-    kept = [*lists_of(demands.rows.kept)]
-    lists = [*zip(demands.decided.keys, lists_of(demands.decided.replicas), strict=True)]
-    lists += zip(demands.rows.keys, kept, strict=True)
+    fixed = [[0] * len(column), list(demands.brokers.capacity.foreign), [0] * len(column)]
+    staying = [*lists_of(demands.rows.fixed)]
+    lists = [*zip(demands.fixed.keys, lists_of(demands.fixed.replicas), strict=True)]
+    lists += zip(demands.rows.keys, staying, strict=True)
     for key, replicas in lists:
         one = carried.get(key)
         for broker_id in replicas:
             if broker_id in column:
                 for measure, load in enumerate((1, one.disk if one else 0, one.network_in if one else 0)):
-                    settled[measure][column[broker_id]] += load
-    final = [list(loads) for loads in settled]
+                    fixed[measure][column[broker_id]] += load
+    final = [list(loads) for loads in fixed]
     rows, places = np.nonzero(end.table != NOBODY)
     for row, broker in zip(rows.tolist(), end.table[rows, places].tolist(), strict=True):
         for measure in range(3):
             final[measure][broker] += int(weights[measure, row])
-    for row, replicas in enumerate(kept):
+    for row, replicas in enumerate(staying):
         for broker_id in replicas:
             for measure in range(3):
                 final[measure][column[broker_id]] -= int(weights[measure, row])
-    return settled, final
+    return fixed, final
 
 
 def _caps_of_disks(demands: Demands, carried: Mapping[TopicPartition, Carried]) -> tuple[int | None, ...]:
     """Return the most bytes of each broker: its room, on top of what it is said to carry now."""
     brokers, capacity = demands.brokers, demands.brokers.capacity
     now = list(capacity.foreign)
-    lists = [
-        pair for part in (demands.rows, demands.decided) for pair in zip(part.keys, lists_of(part.now), strict=True)
-    ]
+    lists = [pair for part in (demands.rows, demands.fixed) for pair in zip(part.keys, lists_of(part.now), strict=True)]
     for key, replicas in lists:
         for broker_id in replicas:
             if broker_id in brokers.column and key in carried:
@@ -202,11 +232,11 @@ def _band(
     *,
     is_count: bool,
 ) -> tuple[list[int], list[int]]:
-    """Return the least and the most of each broker, what is reached included; whole numbers next to a count's share."""
+    """Return the least and the most of each broker; of counts, the whole numbers next to the share are included."""
     total = sum(reached)
     fraction = target.fraction if isinstance(target, Within) else Fraction(0)
     low, high = [], []
-    for weight, cap, there in zip(capacity, caps, reached, strict=True):
+    for weight, cap in zip(capacity, caps, strict=True):
         share = Fraction(total * weight, sum(capacity))
         least, most = -(-(share * (1 - fraction)) // 1), share * (1 + fraction) // 1
         if is_count or isinstance(target, Even):
@@ -214,8 +244,8 @@ def _band(
         if isinstance(target, Off):
             least, most = 0, total
         most = most if cap is None else min(most, cap)
-        low.append(min(max(0, least), there))
-        high.append(max(most, there))
+        low.append(max(0, least))
+        high.append(most)
     return low, high
 
 
@@ -231,12 +261,3 @@ def _even(demands: Demands, low: list[int], high: list[int], reached: Sequence[i
         if max(peers) - min(peers) <= 1:
             least[column], most[column] = min(peers), max(peers)
     return least, most
-
-
-def is_fair(capacity: Sequence[int], counts: Sequence[int]) -> bool:
-    """Whether each count is one of the whole numbers next to its broker's share."""
-    whole, total = sum(counts), sum(capacity)
-    return all(
-        whole * weight // total <= there <= -(-whole * weight // total)
-        for weight, there in zip(capacity, counts, strict=True)
-    )

@@ -6,24 +6,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconciler.model.change import CreatePartitions, CreateTopic, DeleteTopic, TopicChange
-from reconciler.model.cluster import Cluster
-from reconciler.model.columns import (
-    NONE,
-    beside_each_other,
-    exact_product,
-    is_at,
-    is_repeated,
-    is_unlike,
-    lists_of,
-    padded,
-    starts_of_runs,
-)
-from reconciler.model.move_table import Moves
 from reconciler.model.plan import Plan
-from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.proof.basics import Bools, Ints, NotProved, exact_sum
-from reconciler.proof.demands import NOBODY, Decided, Demands, Partitions, Replicas, columns_of
+from reconciler.proof.arithmetic import (
+    NONE,
+    Bools,
+    Ints,
+    NotProved,
+    differs,
+    exact_product,
+    exact_sum,
+    has_twice,
+    is_among,
+    lists_of,
+    stacked,
+    table_of_lists,
+)
+from reconciler.proof.demands import NOBODY, Demands, Fixed, Partitions, Replicas, columns_of
+from reconciler.proof.snapshot import PlannedMoves, Snapshot, moves_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,32 +31,40 @@ class Reached:
     """Where a plan ends: the ordered replicas of each row, and what its moves copied on the way.
 
     `replicas` [rows, width] are brokers, NONE behind the last; `table` is where these stand among the brokers that take
-    part, NOBODY behind the last. `bytes` counts known sizes.
+    part, NOBODY behind the last. `bytes` counts known sizes. `moves` are the plan's, in order; `moved` [moves] are the
+    rows of their partitions in the snapshot.
     """
 
     replicas: Ints
     table: Ints
     bytes: int
     copies: int
+    moves: PlannedMoves
+    moved: Ints
 
 
-def reached(plan: Plan, demands: Demands, observed: Cluster) -> Reached:
+def reached(plan: Plan, demands: Demands) -> Reached:
     """Return where the plan ends; raise NotProved where moves do not fit together or a rule is broken in the end."""
     created = _created(plan.topic_changes, demands)
-    moves, table = plan.every_move(), table_of(observed)
-    row = moves.rows_in(table)
-    # The last row stands for what is not there: NONE names it.
-    observed_lists = beside_each_other([table.target, np.full((1, 1), NONE)])
-    _refuse_unfit(moves, row, _befores(moves, row, observed_lists), np.append(table.bytes_to_copy, NONE)[row])
-    ends = _ends(moves, row, observed_lists)
-    _refuse_other_ends(demands.decided, _after(demands.decided, ends, created))
-    doomed = np.flatnonzero(~np.isin(row, np.concatenate([demands.decided.at, demands.rows.at])))
+    moves = moves_of(plan)
+    row, ends = followed(moves, demands.snapshot)
+    _refuse_other_ends(demands.fixed, _after(demands.fixed, ends, created))
+    doomed = np.flatnonzero(~np.isin(row, np.concatenate([demands.fixed.at, demands.rows.at])))
     if len(doomed):
-        raise NotProved(f"{min(moves.part(doomed).topic_partitions())} is moved, but its topic is deleted")
+        raise NotProved(f"{min(map(moves.key, doomed.tolist()))} is moved, but its topic is deleted")
     replicas = _after(demands.rows, ends, created)
     columns = columns_of(replicas, demands.brokers)
     _refuse_illegal(demands, replicas, columns)
-    return Reached(replicas, columns, exact_sum(moves.bytes), int(moves.copies.sum()))
+    return Reached(replicas, columns, exact_sum(moves.bytes), int(moves.copies.sum()), moves, row)
+
+
+def followed(moves: PlannedMoves, snapshot: Snapshot) -> tuple[Ints, Ints]:
+    """Return the snapshot's row of each move, and where each row ends; raise NotProved for a move that does not fit."""
+    row = snapshot.rows_of(moves.topics, moves.topic, moves.number)
+    # The last row stands for what is not there: NONE names it.
+    lists = stacked([snapshot.target, np.full((1, 1), NONE)])
+    _refuse_unfit(moves, row, _befores(moves, row, lists), np.append(snapshot.size, NONE)[row])
+    return row, _ends(moves, row, lists)
 
 
 def _created(changes: Sequence[TopicChange], demands: Demands) -> dict[TopicPartition, Replicas]:
@@ -67,7 +75,7 @@ def _created(changes: Sequence[TopicChange], demands: Demands) -> dict[TopicPart
         if isinstance(change, CreateTopic | CreatePartitions)
         for number, replicas in change.assignment.items()
     }
-    parts: tuple[Partitions, ...] = (demands.rows, demands.decided)
+    parts: tuple[Partitions, ...] = (demands.rows, demands.fixed)
     wanted = {part.key(row) for part in parts for row in np.flatnonzero(~part.is_there).tolist()}
     for key in sorted(wanted ^ placed.keys()):
         what = (
@@ -84,7 +92,7 @@ def _created(changes: Sequence[TopicChange], demands: Demands) -> dict[TopicPart
     return placed
 
 
-def _refuse_unfit(moves: Moves, row: Ints, here: Ints, size: Ints) -> None:
+def _refuse_unfit(moves: PlannedMoves, row: Ints, here: Ints, size: Ints) -> None:
     """Raise NotProved for the first move that does not fit what is there.
 
     By move: `row` in the table of what is observed, the replicas `here` before it, `size` in bytes of one copy.
@@ -92,58 +100,60 @@ def _refuse_unfit(moves: Moves, row: Ints, here: Ints, size: Ints) -> None:
     copied = exact_product(moves.copies, np.maximum(size, 0))
     faults = (
         row < 0,
-        is_unlike(here, moves.before),
-        is_repeated(moves.after) | (moves.after < 0).all(axis=1),
-        (moves.bytes != copied) | (moves.is_size_known != (size >= 0)),
+        differs(here, moves.before),
+        has_twice(moves.after) | (moves.after < 0).all(axis=1),
+        moves.bytes != copied,
+        (moves.copies > 0) & (moves.is_size_known != (size >= 0)),
     )
     wrong = np.flatnonzero(np.any(faults, axis=0))
     if not len(wrong):
         return
     first = int(wrong[0])
-    move, there, total = moves[first], next(lists_of(here[first : first + 1])), copied[first]
-    to = f"to brokers {list(move.to_replicas)}"
+    start, after, there = ([*next(lists_of(table[first : first + 1]))] for table in (moves.before, moves.after, here))
+    to = f"to brokers {after}"
     told = (
         " is moved, but it does not exist",
-        f" is moved from brokers {list(move.from_replicas)}, but it is on {list(there)}",
+        f" is moved from brokers {start}, but it is on {there}",
         f" is moved {to}: each must be named once",
-        f": moving it {to} copies {total} bytes, not {move.bytes}",
+        f": moving it {to} copies {copied[first]} bytes, not {moves.bytes[first]}",
+        f" is moved, and its size is {'' if size[first] >= 0 else 'not '}known: the plan says otherwise",
     )
     what = next(text for text, is_wrong in zip(told, faults, strict=True) if is_wrong[first])
-    raise NotProved(f"{move.topic_partition}{what}")
+    raise NotProved(f"{moves.key(first)}{what}")
 
 
-def _befores(moves: Moves, row: Ints, observed: Ints) -> Ints:
+def _befores(moves: PlannedMoves, row: Ints, observed: Ints) -> Ints:
     """Return where each move finds its partition: where the move of it before has led, or where it is observed."""
     order = np.argsort(row, kind="stable")
-    is_later = ~starts_of_runs(row[order])
-    here, after = np.split(beside_each_other([observed[row], moves.after]), 2)
+    is_later = np.append(False, row[order][1:] == row[order][:-1])[: len(row)]
+    here, after = np.split(stacked([observed[row], moves.after]), 2)
     here[order[is_later]] = after[order[np.flatnonzero(is_later) - 1]]
     return here
 
 
-def _ends(moves: Moves, row: Ints, observed: Ints) -> Ints:
+def _ends(moves: PlannedMoves, row: Ints, observed: Ints) -> Ints:
     """Return the replicas of each row of what is observed, in the end."""
-    ends, after = np.split(beside_each_other([observed, moves.after]), [len(observed)])
-    last = moves.ends[1]
-    ends[row[last]] = after[last]
+    ends, after = np.split(stacked([observed, moves.after]), [len(observed)])
+    # If a row is named several times, numpy keeps the value of its last move.
+    ends[row] = after
     return ends
 
 
 def _after(partitions: Partitions, ends: Ints, created: Mapping[TopicPartition, Replicas]) -> Ints:
     """Return the replicas of these partitions in the end."""
     new = np.flatnonzero(~partitions.is_there)
-    written = padded([created[partitions.key(row)] for row in new.tolist()])
-    found, written = np.split(beside_each_other([ends[partitions.at], written]), [len(partitions)])
+    written = table_of_lists([created[partitions.key(row)] for row in new.tolist()])
+    found, written = np.split(stacked([ends[partitions.at], written]), [len(partitions)])
     found[new] = written
     return found
 
 
-def _refuse_other_ends(decided: Decided, after: Ints) -> None:
-    """Raise NotProved for the first partition whose decided replicas are not those that it ends on."""
-    for row in np.flatnonzero(is_unlike(after, decided.replicas))[:1].tolist():
-        why = "its assignment is written" if decided.is_assigned[row] else "it is not to be moved"
-        replicas = next(lists_of(decided.replicas[row : row + 1]))
-        raise NotProved(f"{decided.key(row)} does not end on brokers {list(replicas)}, and {why}")
+def _refuse_other_ends(fixed: Fixed, after: Ints) -> None:
+    """Raise NotProved for the first partition whose fixed replicas are not those that it ends on."""
+    for row in np.flatnonzero(differs(after, fixed.replicas))[:1].tolist():
+        why = "its assignment is written" if fixed.is_assigned[row] else "it is not to be moved"
+        replicas = next(lists_of(fixed.replicas[row : row + 1]))
+        raise NotProved(f"{fixed.key(row)} does not end on brokers {list(replicas)}, and {why}")
 
 
 def _refuse_illegal(demands: Demands, replicas: Ints, table: Ints) -> None:
@@ -160,13 +170,19 @@ def _refuse_illegal(demands: Demands, replicas: Ints, table: Ints) -> None:
 
 def _faults(demands: Demands, replicas: Ints, table: Ints) -> list[tuple[Bools, str]]:
     """Return, rule by rule, [rows] which break it, and the rule in words."""
-    brokers, kinds, kind, now, kept = demands.brokers, demands.kinds, demands.rows.kind, demands.now, demands.rows.kept
+    brokers, kinds, kind, now, fixed = (
+        demands.brokers,
+        demands.kinds,
+        demands.rows.kind,
+        demands.now,
+        demands.rows.fixed,
+    )
     is_filled, column = table != NOBODY, np.maximum(table, 0)
-    is_held, is_kept = is_at(table, now), is_at(replicas, kept)
+    is_held, is_fixed = is_among(table, now), is_among(replicas, fixed)
     takers = demands.who("takers")[kind[:, None], column]
     holders = demands.who("holders")[kind[:, None], column]
-    is_barred = is_filled & ~is_kept & ((table < 0) | ~(takers | (holders & is_held)))
-    is_chosen = is_filled & ~is_kept
+    is_barred = is_filled & ~is_fixed & ((table < 0) | ~(takers | (holders & is_held)))
+    is_chosen = is_filled & ~is_fixed
     rack = np.where(is_chosen, brokers.rack[column], NOBODY)
     held = np.stack([(rack == number).sum(axis=1) for number in range(len(brokers.racks))], axis=1)
     low = np.array([each.bounds[0] for each in kinds])[kind]
@@ -175,7 +191,7 @@ def _faults(demands: Demands, replicas: Ints, table: Ints) -> list[tuple[Bools, 
     return [
         (is_chosen.sum(axis=1) != demands.need(), "that is not the number of replicas that it is to have"),
         (is_barred.any(axis=1), "one of them may not hold it"),
-        (is_kept.sum(axis=1) != (kept >= 0).sum(axis=1), "a replica that no plan may move is gone"),
+        (is_fixed.sum(axis=1) != (fixed >= 0).sum(axis=1), "a replica that no plan may move is gone"),
         (((held < low) | (held > high)).any(axis=1), "they do not spread over the racks as they must"),
         (~candidates[:, 0], "the first of them may not be the preferred leader"),
     ]

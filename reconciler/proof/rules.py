@@ -8,8 +8,9 @@ import numpy as np
 
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import BrokerState, Desired, LogDirState, Placement, Spread
-from reconciler.proof.basics import Bools, Ints
+from reconciler.proof.arithmetic import Bools, Ints
 from reconciler.proof.capacity import Capacity, capacity_of
+from reconciler.proof.snapshot import Snapshot
 
 ELSEWHERE = -1
 """The column of a broker that takes no part."""
@@ -42,7 +43,7 @@ class Brokers:
         return np.array([known[each] for each in some], dtype=np.bool_).reshape(len(some), len(self.ids))
 
 
-def brokers_of(desired: Desired, observed: Cluster) -> Brokers:
+def brokers_of(desired: Desired, observed: Cluster, snapshot: Snapshot) -> Brokers:
     """Return the brokers that take part in any placement."""
     written = desired.cluster.brokers
 
@@ -60,7 +61,7 @@ def brokers_of(desired: Desired, observed: Cluster) -> Brokers:
         rack=np.array([number[rack_of[broker_id]] for broker_id in ids], dtype=np.int64),
         racks=racks,
         rack_of=rack_of,
-        capacity=capacity_of(desired, observed, ids),
+        capacity=capacity_of(desired, observed, ids, snapshot),
         leaving=leaving,
         cordoned=having(BrokerState.CORDONED) | _closed_by_kafka(desired, observed) | _closed_dirs(desired, observed),
         maintained=having(BrokerState.MAINTENANCE),
@@ -178,14 +179,14 @@ def _yielding(least: list[int], most: list[int], room: list[int], need: int) -> 
     return filled, tuple(high + extra for high in most)
 
 
-def beside_kept(bounds: Bounds, room: Mapping[int, int], kept: Mapping[int, int], need: int) -> Bounds:
+def beside_fixed(bounds: Bounds, room: Mapping[int, int], fixed: Mapping[int, int], need: int) -> Bounds:
     """Return the bounds of what joins replicas that stay; none, where those alone are beyond what the bounds allow.
 
-    `room` and `kept` count, by rack number, brokers that may take a replica and replicas that stay.
+    `room` and `fixed` count, by rack number, brokers that may take a replica and replicas that stay.
     """
     numbers = range(len(bounds[0]))
-    least = [max(0, bounds[0][rack] - kept.get(rack, 0)) for rack in numbers]
-    most = [max(0, bounds[1][rack] - kept.get(rack, 0)) for rack in numbers]
+    least = [max(0, bounds[0][rack] - fixed.get(rack, 0)) for rack in numbers]
+    most = [max(0, bounds[1][rack] - fixed.get(rack, 0)) for rack in numbers]
     places = sum(min(room.get(rack, 0), most[rack]) for rack in numbers)
     if places < need or sum(least) > need:
         least, most = [0] * len(numbers), [need] * len(numbers)

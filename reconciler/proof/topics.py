@@ -1,6 +1,6 @@
 """Restates from the contract which topics the files speak of, and what becomes of each."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -29,8 +29,10 @@ class TopicCase:
         return self.observed.partitions if self.observed is not None else ()
 
 
-def topic_cases(desired: Desired, observed: Cluster, only: Sequence[str]) -> Iterator[TopicCase]:
-    """Yield every topic that is observed or to be created, by name."""
+def topic_cases(
+    desired: Desired, observed: Cluster, only: Sequence[str], spared: Collection[str]
+) -> Iterator[TopicCase]:
+    """Yield every topic that is observed or to be created, by name; the spared ones are not deleted."""
     for name in sorted({*observed.topics, *desired.topics}):
         topic, written = observed.topics.get(name), _written(desired, name)
         if topic is None and written is not None:
@@ -41,7 +43,8 @@ def topic_cases(desired: Desired, observed: Cluster, only: Sequence[str]) -> Ite
         if topic is None and is_left_out:
             continue
         there = len(topic.partitions) if topic is not None else 0
-        is_doomed = not is_left_out and topic is not None and _is_doomed(desired, topic, written)
+        is_doomed = topic is not None and _is_doomed(desired, topic, written)
+        is_doomed &= not is_left_out and name not in spared
         wanted = there if is_left_out or is_doomed else _partitions(topic, written)
         yield TopicCase(name, topic, written, wanted, is_doomed, is_left_out)
 
@@ -64,9 +67,17 @@ def _as_created(written: DesiredTopic, observed: Cluster) -> DesiredTopic:
         return written
     return replace(
         written,
-        partitions=written.partitions or observed.number_in_force(DEFAULT_PARTITIONS),
-        replication_factor=written.replication_factor or observed.number_in_force(DEFAULT_REPLICATION_FACTOR),
+        partitions=written.partitions or _default(observed, DEFAULT_PARTITIONS),
+        replication_factor=written.replication_factor or _default(observed, DEFAULT_REPLICATION_FACTOR),
     )
+
+
+def _default(observed: Cluster, setting: str) -> int | None:
+    """Return the number that all living brokers which report that setting have, None if they differ or none does."""
+    alive = [broker for broker in observed.brokers.values() if not broker.is_fenced]
+    texts = {broker.configs.get(setting, broker.settings.get(setting)) for broker in alive} - {None}
+    text = texts.pop() if len(texts) == 1 else None
+    return int(text) if text is not None and text.isascii() and text.isdigit() else None
 
 
 def _is_ignored(desired: Desired, name: str) -> bool:

@@ -18,7 +18,9 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     if verdict.wrong is not None:
         yield f"Not proved: {verdict.wrong}."
     else:
-        yield f"Proved: {_least(verdict)}{_tightest(verdict)}."
+        yield f"{_heading(verdict)}: {_least(verdict)}{_tightest(verdict)}."
+        if verdict.unproved:
+            yield f"It is not proved that no such plan is better in: {', '.join(verdict.unproved)}."
         width = max((len(level.objective) for level in verdict.levels), default=0)
         for level in verdict.levels:
             bound = "no less" if level.lower_bound == level.value else f"no less than {number(level.lower_bound)}"
@@ -26,9 +28,20 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     yield from verdict.notes
 
 
+def _heading(verdict: Verdict) -> str:
+    """Return what is proved: all, what is copied alone, or a bound that the plan does not reach."""
+    copied = verdict.objective.capitalize()
+    if verdict.unproved:
+        return f"{copied} bounded, balance not proved" if verdict.gap_percent else f"{copied} proved, balance not"
+    return "Bound" if verdict.gap_percent else "Proved"
+
+
 def _least(verdict: Verdict) -> str:
     none = "no plan within the bands" if verdict.is_within_bands else "no plan"
-    none = none if verdict.budget_bytes is None else "no plan with the same counts"
+    has_own_counts = verdict.budget_bytes is not None or (
+        verdict.is_within_bands and "replicas balance" in verdict.unproved
+    )
+    none = "no plan with the same counts" if has_own_counts else none
     if verdict.gap_percent:
         bound = next(level.lower_bound for level in verdict.levels if level.objective == verdict.objective)
         least, copied = (_amount(verdict, value) for value in (bound, verdict.value or 0))
@@ -49,9 +62,10 @@ def _amount(verdict: Verdict, count: int) -> str:
 
 def _tightest(verdict: Verdict) -> str:
     asked = [level for level in verdict.levels if level.objective in _EVEN]
-    if verdict.budget_bytes is None or not asked:
-        return "; counts are the tightest attainable" if asked else ""
+    are_tight = bool(asked) and all(level.value == level.lower_bound for level in asked)
+    if verdict.budget_bytes is None:
+        return "; counts are the tightest attainable" if are_tight and not verdict.unproved else ""
     within = f"that copies at most {size(verdict.budget_bytes)}"
-    if all(level.value == level.lower_bound for level in asked):
+    if are_tight:
         return f"; counts are the tightest of every plan {within}"
     return f"; no plan {within} has a balance below the bounds here"

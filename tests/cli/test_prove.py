@@ -74,6 +74,22 @@ def test_a_wrong_price_proves_nothing(planned: Program) -> None:
     assert json.loads(planned("show", "plan.json", "--prove", "-o", "json").out)["proved"] is False
 
 
+def test_a_balance_that_disks_may_forbid_is_not_called_proved_without_its_prices(planned: Program) -> None:
+    def without_balance(plan: Plan) -> Plan:
+        _, least, *others = plan.proof.levels
+        joint = {broker_id: price - min(least.prices.values()) for broker_id, price in least.prices.items()}
+        free = replace(least, prices=dict.fromkeys(least.prices, 0), value=least.value, lower_bound=0)
+        return replace(plan, proof=replace(plan.proof, levels=(free, *others[1:]), joint_prices=joint, lower_bound=0))
+
+    _tampered(without_balance)
+    ended = planned("show", "plan.json", "--prove")
+    assert ended.code == 1
+    assert ended.out.startswith("Bytes proved, balance not: no plan copies fewer than 27.0 MiB (of 14 partitions)")
+    assert "It is not proved that no such plan is better in: replicas balance, replicas.\n" in ended.out
+    found = json.loads(planned("show", "plan.json", "--prove", "-o", "json").out)
+    assert (found["proved"], found["wrong"], found["unproved"]) == (False, None, ["replicas balance", "replicas"])
+
+
 def test_a_plan_of_a_supposed_state_is_proved_for_that(planned: Program) -> None:
     planned("plan", "--what-if", "add=9@c", "--out", "supposed.json")
     ended = planned("show", "supposed.json", "--prove")

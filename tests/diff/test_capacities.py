@@ -8,6 +8,7 @@ from reconciler.diff.capacities import capacities, foreign_told, weights_told
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 from reconciler.model.desired import Balance, BrokerState, Desired, DesiredBroker, DesiredCluster, Within
 from reconciler.proof.rules import brokers_of
+from reconciler.proof.snapshot import snapshot_of
 
 ASKED = Balance(disk=Within(1))  # type: ignore[arg-type] # any fraction
 
@@ -50,7 +51,7 @@ def test_planner_and_proof_find_the_same_weights_and_the_same_foreign_bytes() ->
     by_size = with_others = 0
     for seed in range(400):
         desired, observed = _states(seed)
-        found, brokers = capacities(desired, observed), brokers_of(desired, observed)
+        found, brokers = capacities(desired, observed), brokers_of(desired, observed, snapshot_of(observed))
         ours = {measure: [*weights.values()] for measure, weights in found.of.items()}
         proof = brokers.capacity
         assert [*found.of["replicas"]] == [*brokers.ids], seed

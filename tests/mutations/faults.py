@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from types import FunctionType
 
@@ -34,6 +35,7 @@ def planted(fault: Fault, package: str) -> Iterator[None]:
         yield
     finally:
         function.__code__ = own
+        _function(fault.function, package)  # forgets what a cache holds of it
 
 
 def _function(path: str, package: str) -> FunctionType:
@@ -41,10 +43,13 @@ def _function(path: str, package: str) -> FunctionType:
     found: object = import_module(f"{package}.{module}")
     for name in names:
         found = inspect.getattr_static(found, name)
-    if isinstance(found, property):
-        found = found.fget
+    if isinstance(found, property | cached_property):
+        found = found.fget if isinstance(found, property) else found.func
     if isinstance(found, classmethod | staticmethod):
         found = found.__func__
+    if hasattr(found, "cache_clear") and hasattr(found, "__wrapped__"):
+        found.cache_clear()
+        found = found.__wrapped__
     assert isinstance(found, FunctionType), f"{path} is no function"
     return found
 

@@ -40,7 +40,7 @@ from reconciler.model.desired import (
 from reconciler.model.move import Reason
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.planner.place import Placed
-from reconciler.proof.check import prove
+from reconciler.proof.check import prove_end
 
 EVERY = 8
 Reached = Mapping[TopicPartition, tuple[int, ...]]
@@ -139,7 +139,7 @@ def _wrong(case: Case) -> Iterator[str]:
     except Exception as error:  # noqa: BLE001 - whatever the planner raises is a complaint here
         yield f"the planner raises {type(error).__name__}"
         return
-    verdict = prove(plan_of_placed(desired, observed, placed), desired, observed)
+    verdict = prove_end(plan_of_placed(desired, observed, placed), desired, observed)
     if verdict.wrong is not None:
         yield f"not proved: {verdict.wrong}"
     reached = reached_replicas(observed, placed.moves, placed.topic_changes)

@@ -38,7 +38,7 @@ from reconciler.model.problem import InvalidInput, Location
 from reconciler.model.words import size
 from reconciler.planner import budget_search
 from reconciler.planner.place import Placed, plan_curve, plan_placement
-from reconciler.proof.check import prove
+from reconciler.proof.check import prove_end
 
 deep, long = pytest.mark.deep, pytest.mark.long
 
@@ -118,15 +118,15 @@ def test_each_plan_within_a_budget_is_proved_and_a_better_balance_than_it_has_is
             budget = Budget(bytes=whole * tenth // 10)
             placed = planned(desired, observed, budget=budget)
             plan = plan_of_placed(desired, observed, placed, budget)
-            verdict = prove(plan, desired, observed)
-            assert verdict.is_proved, (case, tenth, verdict.wrong)
+            verdict = prove_end(plan, desired, observed)
+            assert verdict.wrong is None, (case, tenth, verdict.wrong)
             bought = [level for level in placed.proof.levels if level.weight]
             tight += any(level.value == level.lower_bound for level in bought)
             for level in bought:
                 bolder = replace(level, lower_bound=level.value)
                 levels = tuple(bolder if each is level else each for each in placed.proof.levels)
                 other = replace(plan, proof=replace(plan.proof, levels=levels))
-                is_proved = prove(other, desired, observed).is_proved
+                is_proved = prove_end(other, desired, observed).wrong is None
                 assert is_proved <= (level.lower_bound == level.value), (case, tenth)
                 refused += not is_proved
     assert tight
@@ -138,19 +138,19 @@ def test_a_plan_that_copies_more_than_its_budget_or_buys_nothing_for_it_is_not_p
     whole = _copied(planned(desired, observed))
     budget = Budget(bytes=whole // 4)
     plan = plan_of_placed(desired, observed, planned(desired, observed, budget=budget), budget)
-    assert prove(plan, desired, observed).is_proved
+    assert prove_end(plan, desired, observed).wrong is None
     assert plan.budgeted is not None
     less = replace(plan.budgeted, bytes=whole // 5)
     told = replace(plan, budgeted=less, source=replace(plan.source, budget=Budget(bytes=whole // 5)))
-    assert "more than its budget" in str(prove(told, desired, observed).wrong)
-    assert "not what it was made with" in str(prove(replace(plan, budgeted=less), desired, observed).wrong)
+    assert "more than its budget" in str(prove_end(told, desired, observed).wrong)
+    assert "not what it was made with" in str(prove_end(replace(plan, budgeted=less), desired, observed).wrong)
     nothing = planned(desired, observed, budget=Budget(bytes=0))
     assert nothing.warnings[0].code == "KR871"
     assert nothing.warnings[0].message.startswith("a budget of 0 B brings the balance no nearer: each step copies more")
     idle = plan_of_placed(desired, observed, nothing, budget)
     assert idle.budgeted is not None
     idle = replace(idle, budgeted=replace(idle.budgeted, bytes=whole // 4))
-    assert "less than its budget" in str(prove(idle, desired, observed).wrong)
+    assert "less than its budget" in str(prove_end(idle, desired, observed).wrong)
 
 
 @long
@@ -165,8 +165,8 @@ def test_topics_come_after_brokers_and_both_are_as_even_as_the_budget_allows(see
             placed = planned(desired, observed, budget=budget)
             found = topics_worth(observed, desired, replicas_after(observed, placed))
             assert found == min(one for one in every if one[2] <= whole * tenth // 10), (seed, tenth)
-            verdict = prove(plan_of_placed(desired, observed, placed, budget), desired, observed)
-            assert verdict.is_proved, (seed, tenth, verdict.wrong)
+            verdict = prove_end(plan_of_placed(desired, observed, placed, budget), desired, observed)
+            assert verdict.wrong is None, (seed, tenth, verdict.wrong)
 
 
 def test_what_mends_rules_is_never_cut_and_its_excess_is_told() -> None:
@@ -321,12 +321,12 @@ def test_with_loads_a_budget_goes_as_far_as_its_bytes_and_is_told() -> None:
         assert _copied(placed) <= _copied(whole) * part // 10
         assert placed.budgeted is not None
         shares.append(min(way.share for way in placed.budgeted.ways if way.measure == "disk"))
-        verdict = prove(
+        verdict = prove_end(
             plan_of_placed(desired, observed, placed, Budget(bytes=_copied(whole) * part // 10)),
             desired,
             observed,
             loads,
         )
-        assert verdict.is_proved, verdict.wrong
+        assert verdict.wrong is None, verdict.wrong
     assert shares == sorted(shares)
     assert shares[-1] > Fraction(7, 10)

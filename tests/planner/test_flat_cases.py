@@ -7,7 +7,7 @@ from helpers.plans.planning import cluster_after, planned
 from helpers.plans.proving import plan_of_placed
 from planner.closed_form import sizes_to_copy
 
-from reconciler.proof.check import prove
+from reconciler.proof.check import prove_end
 
 pytestmark = pytest.mark.long
 
@@ -22,7 +22,7 @@ def test_the_plan_is_proved_and_copies_the_least_there_is_and_the_reached_state_
 ) -> None:
     desired, observed = case.build()
     placed = planned(desired, observed)
-    verdict = prove(plan_of_placed(desired, observed, placed), desired, observed)
+    verdict = prove_end(plan_of_placed(desired, observed, placed), desired, observed)
     assert verdict.wrong is None
     assert verdict.copied_partitions == sum(bool(move.added) for move in placed.moves)
     copied = sum(move.bytes for move in placed.moves), sum(len(move.added) for move in placed.moves)

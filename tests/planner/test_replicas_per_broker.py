@@ -33,7 +33,7 @@ from reconciler.model.desired import (
 from reconciler.model.move import Reason
 from reconciler.model.problem import Location, PlacementInfeasible
 from reconciler.planner import goal, objectives, sparse_flow, start
-from reconciler.proof.check import prove
+from reconciler.proof.check import prove_end
 
 AT = Location("cluster.yaml", 30)
 NOTHING = Balance()
@@ -88,7 +88,7 @@ def test_plans_are_as_good_as_enumeration_finds_proved_and_at_rest_or_refused(ev
         assert found.least_of(problem, target) == least.least_of(problem, target), seed
         counts = Counter(replica for replicas in reached.values() for replica in replicas)
         assert all(counts[broker_id] <= allowed for broker_id, allowed in most.items()), seed
-        assert prove(plan_of_placed(desired, observed, placed), desired, observed).wrong is None, seed
+        assert prove_end(plan_of_placed(desired, observed, placed), desired, observed).wrong is None, seed
         again = planned(desired, cluster_after(observed, placed.moves, placed.topic_changes))
         assert (len(again.moves), again.topic_changes) == (0, ()), seed
         assert planned(shuffled(desired, seed), observed) == placed, seed
@@ -199,6 +199,6 @@ def test_a_balance_of_loads_keeps_it_and_is_proved() -> None:
     placed = planned(desired, observed)
     counts = Counter(replica for replicas in replicas_after(observed, placed).values() for replica in replicas)
     assert max(counts.values()) <= 3
-    assert prove(plan_of_placed(desired, observed, placed), desired, observed).wrong is None
+    assert prove_end(plan_of_placed(desired, observed, placed), desired, observed).wrong is None
     again = planned(desired, cluster_after(observed, placed.moves, placed.topic_changes))
     assert not again.moves

@@ -17,7 +17,7 @@ from reconciler.model.desired import (
     Spread,
 )
 from reconciler.model.problem import Problem, Severity
-from reconciler.proof.check import prove
+from reconciler.proof.check import prove_end
 
 STRICT = Placement(racks_spread=Spread.STRICT)
 
@@ -81,4 +81,4 @@ def test_capacities_without_a_small_common_multiple_are_planned_and_proved() -> 
     )
     placed = planned(desired, observed)
     assert placed.proof.levels[0].value > 1 << 100
-    assert prove(plan_of_placed(desired, observed, placed), desired, observed).wrong is None
+    assert prove_end(plan_of_placed(desired, observed, placed), desired, observed).wrong is None

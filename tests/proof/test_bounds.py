@@ -53,7 +53,7 @@ def test_the_bounds_on_replicas_are_what_enumeration_gives(seeds: range) -> None
     for random, desired, observed in _cases(seeds):
         problem, balance = problem_of(desired, observed), desired.cluster.balance
         demands = demands_of(desired, observed)
-        end = reached(provable_plan(desired, observed), demands, observed)
+        end = reached(provable_plan(desired, observed), demands)
         holdings, measures = replica_measures(demands, balance, end)
         names = random.sample(sorted(measures), len(measures))
         levels = [_level(random, name, desired, observed) for name in names]
@@ -74,7 +74,7 @@ def test_the_bounds_on_leaders_are_what_enumeration_gives(seeds: range) -> None:
     for random, desired, observed in _cases(seeds):
         problem, balance = problem_of(desired, observed), desired.cluster.balance
         demands, plan = demands_of(desired, observed), provable_plan(desired, observed)
-        end = reached(plan, demands, observed)
+        end = reached(plan, demands)
         holdings, measures = leader_measures(demands, balance, end)
         names = random.sample(sorted(measures), len(measures))
         levels = [_level(random, name, desired, observed) for name in names]

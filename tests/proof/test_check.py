@@ -23,7 +23,7 @@ from reconciler.model.desired import (
     Within,
 )
 from reconciler.model.plan import Plan
-from reconciler.proof.check import prove
+from reconciler.proof.check import prove_end
 
 pytestmark = pytest.mark.long
 
@@ -39,7 +39,7 @@ def _cases(seeds: range, size: Size) -> Iterator[tuple[int, Desired, Cluster, Pl
 def test_every_plan_of_a_tiny_cluster_is_proved(seeds: range) -> None:
     proved = 0
     for seed, desired, observed, plan in _cases(seeds, TINY):
-        verdict = prove(plan, desired, observed)
+        verdict = prove_end(plan, desired, observed)
         assert verdict.wrong is None, (seed, verdict.wrong)
         assert [level.lower_bound for level in verdict.levels] == [level.value for level in plan.proof.levels]
         proved += 1
@@ -48,7 +48,7 @@ def test_every_plan_of_a_tiny_cluster_is_proved(seeds: range) -> None:
 
 @parts("seeds", range(0, 100, 4), deep=range(300))
 def test_every_plan_of_a_small_cluster_is_proved(seeds: range) -> None:
-    wrong = {seed: prove(plan, desired, observed).wrong for seed, desired, observed, plan in _cases(seeds, SMALL)}
+    wrong = {seed: prove_end(plan, desired, observed).wrong for seed, desired, observed, plan in _cases(seeds, SMALL)}
     assert len(wrong) > len(seeds) / 2
     assert set(wrong.values()) == {None}
 
@@ -59,7 +59,7 @@ def test_plans_that_count_replicas_because_a_size_is_unknown_are_proved(seeds: r
     for seed, desired, known, _ in _cases(seeds, TINY):
         observed = with_unknown_sizes(known, seed)
         plan = provable_plan(desired, observed)
-        verdict = prove(plan, desired, observed)
+        verdict = prove_end(plan, desired, observed)
         assert verdict.wrong is None, seed
         assert verdict.objective == plan.proof.objective, seed
         tried += plan.proof.objective == "replicas"
@@ -88,7 +88,7 @@ def test_a_changed_price_proves_nothing_unless_it_happens_to_be_as_good(
                     of_replicas = [each for each in levels if "leaders" not in each.objective]
                     bounds = replica_bounds_by_enumeration(problem, balance, of_replicas)
                     is_as_good = bounds == [each.value for each in levels[: len(bounds)]]
-                    verdict = prove(with_levels(plan, levels), desired, observed)
+                    verdict = prove_end(with_levels(plan, levels), desired, observed)
                     is_joint = verdict.wrong is not None and verdict.wrong.startswith("the proof's prices")
                     assert verdict.is_proved == is_as_good or (is_as_good and is_joint), (seed, level, prices)
                     refused += not verdict.is_proved
@@ -103,7 +103,7 @@ def test_a_changed_price_of_the_leaders_is_noticed(priced: list[tuple[int, Desir
                 for broker_id in level.prices:
                     levels = [*plan.proof.levels]
                     levels[number] = replace(level, prices={**level.prices, broker_id: 100_000})
-                    refused += not prove(with_levels(plan, levels), desired, observed).is_proved
+                    refused += not prove_end(with_levels(plan, levels), desired, observed).is_proved
     assert refused > 8
 
 
@@ -118,9 +118,9 @@ def test_plans_that_even_topics_are_proved_with_prices_of_topics(size: Size) -> 
         balance = replace(desired.cluster.balance, topics=target)
         desired = replace(desired, cluster=replace(desired.cluster, balance=balance))
         plan = provable_plan(desired, observed)
-        assert prove(plan, desired, observed).wrong is None, seed
+        assert prove_end(plan, desired, observed).wrong is None, seed
         without = [replace(level, topic_prices={}) for level in plan.proof.levels]
-        priced += not prove(with_levels(plan, without), desired, observed).is_proved
+        priced += not prove_end(with_levels(plan, without), desired, observed).is_proved
     assert priced > 2
 
 
@@ -139,7 +139,7 @@ def test_leaders_that_a_band_forces_onto_a_broker_are_proved_with_even_topics() 
     )
     desired = Desired(cluster, {"t3": DesiredTopic("t3", placement=Placement(racks_leader=frozenset({"b"})))})
     observed = Cluster("c", brokers, topics)
-    verdict = prove(provable_plan(desired, observed), desired, observed)
+    verdict = prove_end(provable_plan(desired, observed), desired, observed)
     assert verdict.wrong is None
     assert ("topic leaders balance", 30, 30) in [
         (each.objective, each.value, each.lower_bound) for each in verdict.levels

@@ -23,7 +23,7 @@ from reconciler.model.desired import (
 from reconciler.model.move import Move, Reason
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.proof.check import prove
+from reconciler.proof.check import prove_end
 
 THREE = {broker_id: Broker(broker_id, "a") for broker_id in (1, 2, 3)}
 ONE_TOPIC = {"t": Topic("t", (Partition(0, 1, (1, 2), (1, 2), sizes=(5, 5)),))}
@@ -100,7 +100,7 @@ def test_plans_at_the_edges_are_proved(
     document: DesiredCluster, topics: dict[str, DesiredTopic], observed: Cluster, balance: Balance
 ) -> None:
     desired = Desired(replace(document, balance=balance), topics)
-    verdict = prove(provable_plan(desired, observed), desired, observed)
+    verdict = prove_end(provable_plan(desired, observed), desired, observed)
     assert verdict.wrong is None
 
 
@@ -110,9 +110,9 @@ def test_a_round_trip_is_not_proved_to_copy_nothing() -> None:
     desired = Desired(DesiredCluster("c"), {"t": DesiredTopic("t", protect=frozenset({Protection.MOVE}))})
     observed = Cluster("x", THREE, ONE_TOPIC)
     plan = provable_plan(desired, observed)
-    assert prove(plan, desired, observed).is_proved
+    assert prove_end(plan, desired, observed).is_proved
     stages = tuple(ReassignStage(number, (move,)) for number, move in enumerate(moves, start=1))
-    wrong = prove(replace(plan, stages=stages), desired, observed).wrong
+    wrong = prove_end(replace(plan, stages=stages), desired, observed).wrong
     assert wrong == "the plan copies 2 replicas, although nothing is asked for"
 
 
@@ -120,9 +120,9 @@ def test_a_plan_of_some_topics_says_so() -> None:
     desired = Desired(DesiredCluster("c"), {"t": DesiredTopic("t", replication_factor=3)})
     observed = Cluster("x", THREE, ONE_TOPIC)
     plan = provable_plan(desired, observed)
-    assert prove(plan, desired, observed).notes == ()
+    assert prove_end(plan, desired, observed).notes == ()
     confined = replace(plan, source=replace(plan.source, only=("t", "u*")))
-    (note,) = prove(confined, desired, observed).notes
+    (note,) = prove_end(confined, desired, observed).notes
     assert note == "This is shown among the plans for the same topics alone: t, u*."
 
 
@@ -130,5 +130,5 @@ def test_a_pattern_is_followed_as_the_planner_follows_it() -> None:
     patterns = (DesiredTopic("t*", replication_factor=3), DesiredTopic("*", replication_factor=1))
     desired, observed = Desired(DesiredCluster("c"), {}, patterns), Cluster("x", THREE, ONE_TOPIC)
     plan = provable_plan(desired, observed)
-    assert prove(plan, desired, observed).is_proved
-    assert not prove(plan, replace(desired, patterns=patterns[1:]), observed).is_proved
+    assert prove_end(plan, desired, observed).is_proved
+    assert not prove_end(plan, replace(desired, patterns=patterns[1:]), observed).is_proved

@@ -27,7 +27,7 @@ from reconciler.model.move import Move, Reason
 from reconciler.model.plan import BrokerShare, Plan, PriceLevel, Proof, TieredBytes
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.proof.check import prove
+from reconciler.proof.check import prove_end
 
 
 def _shop() -> tuple[Desired, Cluster]:
@@ -77,7 +77,7 @@ SHOP_PLAN = provable_plan(SHOP, SHOP_OBSERVED)
 
 
 def test_the_plan_of_the_shop_is_proved() -> None:
-    verdict = prove(SHOP_PLAN, SHOP, SHOP_OBSERVED)
+    verdict = prove_end(SHOP_PLAN, SHOP, SHOP_OBSERVED)
     assert verdict.wrong is None
     assert [level.objective for level in verdict.levels] == [
         "replicas balance",
@@ -155,7 +155,7 @@ def _joint(proof: Proof, weight: int) -> dict[int, int]:
 
 def test_joint_prices_may_weigh_the_balance_more() -> None:
     heavier = _proof(SHOP_PLAN, lambda proof: replace(proof, joint_prices=_joint(proof, weight=10**6)))
-    assert prove(heavier, SHOP, SHOP_OBSERVED).is_proved
+    assert prove_end(heavier, SHOP, SHOP_OBSERVED).is_proved
 
 
 TAMPERED: list[tuple[str, Plan, str]] = [
@@ -213,6 +213,16 @@ TAMPERED: list[tuple[str, Plan, str]] = [
         "a level is missing",
         with_levels(SHOP_PLAN, SHOP_PLAN.proof.levels[1:]),
         "the proof has no prices for replicas balance, which the desired state asks for",
+    ),
+    (
+        "a level is weighed though no budget binds",
+        _level(SHOP_PLAN, "replicas balance", lambda level: replace(level, weight=1, byte_weight=1)),
+        "replicas balance is weighed against bytes, and no budget asks for that",
+    ),
+    (
+        "a level has prices of loads",
+        _level(SHOP_PLAN, "bytes", lambda level: replace(level, load_prices={"disk": {0: 0}}, shift=1)),
+        "bytes has prices of loads, and no load is to be balanced",
     ),
     (
         "the levels are in another order",
@@ -309,7 +319,7 @@ TAMPERED: list[tuple[str, Plan, str]] = [
     (
         "a move says that its size is not known",
         _with_move(SHOP_PLAN, ORDERS, lambda move: replace(move, is_size_known=False)),
-        "copies 20 bytes, not 20",
+        "orders-5 is moved, and its size is known: the plan says otherwise",
     ),
     (
         "a move starts elsewhere",
@@ -398,7 +408,7 @@ TAMPERED: list[tuple[str, Plan, str]] = [
 @pytest.mark.parametrize(("plan", "wrong"), [case[1:] for case in TAMPERED], ids=[case[0] for case in TAMPERED])
 def test_a_plan_that_was_tampered_with_is_not_proved(plan: Plan, wrong: str) -> None:
     assert plan != SHOP_PLAN
-    verdict = prove(plan, SHOP, SHOP_OBSERVED)
+    verdict = prove_end(plan, SHOP, SHOP_OBSERVED)
     assert verdict.wrong is not None
     assert wrong in verdict.wrong
     assert not verdict.is_proved
@@ -409,7 +419,7 @@ def test_a_plan_that_was_tampered_with_is_not_proved(plan: Plan, wrong: str) -> 
 def test_each_price_of_the_shop_counts(objective: str, broker_id: int) -> None:
     for price in (-1_000_000, 1_000_000):
         plan = _level(SHOP_PLAN, objective, lambda level: replace(level, prices={**level.prices, broker_id: price}))  # noqa: B023 - called at once
-        assert not prove(plan, SHOP, SHOP_OBSERVED).is_proved
+        assert not prove_end(plan, SHOP, SHOP_OBSERVED).is_proved
 
 
 def _written(**topics: DesiredTopic) -> Desired:
@@ -448,7 +458,7 @@ LOOSENED: list[tuple[str, Desired]] = [
 
 @pytest.mark.parametrize("desired", [case[1] for case in LOOSENED], ids=[case[0] for case in LOOSENED])
 def test_a_plan_is_not_proved_for_another_desired_state(desired: Desired) -> None:
-    assert not prove(SHOP_PLAN, desired, SHOP_OBSERVED).is_proved
+    assert not prove_end(SHOP_PLAN, desired, SHOP_OBSERVED).is_proved
 
 
 def _observed_with(topic: str, number: int, change: Callable[[Partition], Partition]) -> Cluster:
@@ -478,12 +488,12 @@ EDITED: list[tuple[str, Cluster]] = [
 
 @pytest.mark.parametrize("observed", [case[1] for case in EDITED], ids=[case[0] for case in EDITED])
 def test_a_plan_is_not_proved_for_another_observed_state(observed: Cluster) -> None:
-    assert not prove(SHOP_PLAN, SHOP, observed).is_proved
+    assert not prove_end(SHOP_PLAN, SHOP, observed).is_proved
 
 
 def test_a_move_where_there_is_no_topic_at_all_is_refused() -> None:
     plan = replace(SHOP_PLAN, topic_changes=())
-    verdict = prove(plan, replace(SHOP, topics={}), replace(SHOP_OBSERVED, topics={}))
+    verdict = prove_end(plan, replace(SHOP, topics={}), replace(SHOP_OBSERVED, topics={}))
     assert verdict.wrong is not None
     assert verdict.wrong.endswith("is moved, but it does not exist")
 
@@ -499,7 +509,7 @@ def test_a_proof_says_which_bytes_of_tiered_topics_it_counts() -> None:
         observed = Cluster("c", brokers, topics(untiered))
         plan = provable_plan(desired, observed)
         assert (plan.proof.tiered, plan.proof.value) == (counted, copied)
-        assert prove(plan, desired, observed).is_proved
+        assert prove_end(plan, desired, observed).is_proved
         for other in {None, *TieredBytes} - {counted}:
-            told = prove(replace(plan, proof=replace(plan.proof, tiered=other)), desired, observed)
+            told = prove_end(replace(plan, proof=replace(plan.proof, tiered=other)), desired, observed)
             assert "bytes of tiered topics" in (told.wrong or "")

@@ -31,7 +31,7 @@ from reconciler.model.desired import (
 from reconciler.model.loads import Loads, PartitionLoad
 from reconciler.model.problem import InvalidInput, Location
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.proof.check import prove
+from reconciler.proof.check import prove_end
 
 AT = Location("c/cluster.yaml", 7)
 NETWORK_IN = 3  # the place in what `carried` returns
@@ -80,7 +80,7 @@ def test_a_limit_is_kept_by_the_fewest_bytes_where_any_placement_keeps_it_else_t
             if max(held.values()) <= most:
                 assert placed.moves == free.moves, seed
         limited = _limited(plain, Balance(), {"networkIn": most})
-        assert prove(plan_of_placed(limited, observed, placed), limited, observed, loads).wrong is None, seed
+        assert prove_end(plan_of_placed(limited, observed, placed), limited, observed, loads).wrong is None, seed
         seen["told"] += above
     assert min(seen.values()) > len(seeds) / 50, seen
 
@@ -112,7 +112,7 @@ def test_what_leaders_take_in_is_evened_by_order_alone() -> None:
     assert not any(move.added for move in placed.moves)
     assert sorted(share.leader_bytes_in_per_second or 0 for share in placed.balance_after.values()) == [60, 60, 60]
     assert not planned_with(asking, cluster_after(observed, placed.moves, ()), loads).moves
-    assert prove(plan_of_placed(asking, observed, placed), asking, observed, loads).wrong is None
+    assert prove_end(plan_of_placed(asking, observed, placed), asking, observed, loads).wrong is None
 
 
 def test_a_limit_of_what_leaders_take_in_moves_leaders_and_is_told_where_one_partition_is_more() -> None:
@@ -183,7 +183,7 @@ def test_each_measure_goes_by_its_own_capacity(target: BalanceTarget) -> None:
         **dict.fromkeys((2, 3, 4), (8, 6)),
     }
     assert placed.grounds.brokers[1].weights == {"network": 2, "replicas": 3}
-    assert prove(plan_of_placed(desired, observed, placed), desired, observed).wrong is None
+    assert prove_end(plan_of_placed(desired, observed, placed), desired, observed).wrong is None
     by_topic = replace(desired, cluster=replace(desired.cluster, balance=Balance(topics=target)))
     assert planned_with(by_topic, observed, None).balance_after == placed.balance_after
 
@@ -212,4 +212,4 @@ def test_all_measures_go_by_their_capacities_at_once() -> None:
         for one, there in held.items():
             share = unit * weight.get(one, 1)
             assert share * Fraction(9, 10) - 1 <= there <= share * Fraction(11, 10) + 1, (measure, one)
-    assert prove(plan_of_placed(mixed, observed, placed), mixed, observed, loads).wrong is None
+    assert prove_end(plan_of_placed(mixed, observed, placed), mixed, observed, loads).wrong is None

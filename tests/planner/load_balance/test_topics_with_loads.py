@@ -30,7 +30,7 @@ from reconciler.model.desired import (
 )
 from reconciler.model.problem import InvalidInput, PlacementInfeasible
 from reconciler.planner.load_balance import measured
-from reconciler.proof.check import prove
+from reconciler.proof.check import prove_end
 
 pytestmark = pytest.mark.long
 
@@ -97,7 +97,7 @@ def test_topics_and_disks_are_even_at_once_nearly_proved_and_at_rest(seeds: rang
         used = [share.bytes or 0 for share in placed.balance_after.values()]
         assert max(used) * len(used) <= 1.101 * sum(used), seed
         assert placed.proof.lower_bound >= 0.99 * placed.proof.value, seed
-        assert prove(plan_of_placed(desired, observed, placed), desired, observed).wrong is None, seed
+        assert prove_end(plan_of_placed(desired, observed, placed), desired, observed).wrong is None, seed
         assert not planned(desired, cluster_after(observed, placed.moves, placed.topic_changes)).moves, seed
         assert planned(shuffled(desired, seed), observed) == placed, seed
 
@@ -155,7 +155,7 @@ def test_on_tiny_clusters_bands_that_can_be_kept_nearly_always_are_and_bounds_ho
             if is_kept:
                 assert placed.proof.lower_bound <= least <= placed.proof.value, seed
                 seen["least"] += placed.proof.value == least
-        assert prove(plan_of_placed(desired, observed, placed), desired, observed, loads).wrong is None, seed
+        assert prove_end(plan_of_placed(desired, observed, placed), desired, observed, loads).wrong is None, seed
         reached = cluster_after(observed, placed.moves, placed.topic_changes)
         assert not planned_with(desired, reached, loads).moves, seed
     assert seen["attainable"] > len(seeds) / 10, seen
@@ -179,7 +179,7 @@ def test_a_limit_on_replicas_is_kept_by_every_balance_of_loads(seeds: range) -> 
             continue
         counts = Counter(b for replicas in replicas_after(observed, placed).values() for b in replicas)
         assert all(counts[b] <= most for b, most in most_of(problem, limit).items()), seed
-        assert prove(plan_of_placed(limited, observed, placed), limited, observed, loads).wrong is None, seed
+        assert prove_end(plan_of_placed(limited, observed, placed), limited, observed, loads).wrong is None, seed
         looked_at += 1
     assert looked_at > len(seeds) / 8
 
