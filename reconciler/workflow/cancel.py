@@ -34,8 +34,8 @@ from reconciler.model.problem import (
 )
 from reconciler.model.run import Outcome, RollbackRun, RolledBack, RunFailed, RunProgress, RunResult, StoppedEarly
 from reconciler.model.words import named_some
-from reconciler.workflow.checked import refuse_unsafe_return
 from reconciler.workflow.inputs import Inputs, cluster_name
+from reconciler.workflow.own_proof import refuse_unsafe_return
 from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_plan, run_journal
 from reconciler.workflow.saved_plan import plan_named, refuse_supposed
 from reconciler.workflow.sources import cluster_admin, declared_as_far, declared_cluster, simulated

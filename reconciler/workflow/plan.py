@@ -43,10 +43,10 @@ from reconciler.model.problem import (
     WouldBeRefused,
 )
 from reconciler.model.words import written_bytes
-from reconciler.workflow.checked import refuse_unsafe
 from reconciler.workflow.diff import with_readers
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.mirrors import Mirrored, growth_of_mirrors, with_mirrors
+from reconciler.workflow.own_proof import with_own_proof
 from reconciler.workflow.sources import client_cautions, cluster_admin, desired_state, observed_state, source_commit
 
 if TYPE_CHECKING:
@@ -215,7 +215,6 @@ class Planner:
                 *(throttle_violations(staged.stages, observed, policy, loads) if loads is not None else ()),
             ),
         )
-        refuse_unsafe(plan, observed, rules)
         _refuse_too_many_bytes(plan)
         plan = replace(with_quotas(plan, desired, observed), budgeted=placed.budgeted)
         return with_id(plan if plan.is_empty else replace(plan, grounds=placed.grounds))
@@ -303,7 +302,7 @@ class Planner:
         The search makes few plans of its own, more where it is thorough, and none of a large cluster unless it is.
         """
         try:
-            plan = self.plan(desired, observed)
+            plan = with_own_proof(self.plan(desired, observed), desired, observed, self.loads)
             if not plan.violations:
                 return plan
             refusal = None
@@ -349,9 +348,9 @@ class Planner:
 
 def _refuse_too_many_bytes(plan: Plan) -> None:
     """Raise InvalidInput for a plan with a figure that its file cannot hold."""
-    shares = (*plan.balance_before.values(), *plan.balance_after.values())
+    held = (share.bytes or 0 for share in (*plan.balance_before.values(), *plan.balance_after.values()))
     disks = (*plan.disk_peak.values(), *plan.disk_capacity.values())
-    largest = max(plan.summary.bytes, plan.summary.dir_bytes, *(share.bytes or 0 for share in shares), *disks)
+    largest = max(plan.summary.bytes, plan.summary.dir_bytes, *held, *disks)
     if largest > MAX_INTEGER:
         message = f"{largest} bytes in one sum are more than a plan file can hold ({MAX_INTEGER})"
         raise InvalidInput([Problem(TOO_LARGE, f"{message}: check the unit of the sizes in the snapshot")])

@@ -1,4 +1,4 @@
-"""What stages reach, and what is said of one that cannot run."""
+"""What stages reach."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,7 +13,7 @@ from reconciler.model.plan import Plan, Source
 from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.progress import advance
-from reconciler.simulate.reach import reach, reach_all, run_stage
+from reconciler.simulate.reach import reach, reach_all
 from reconciler.simulate.requests import reassign
 
 ORDERS = TopicPartition("orders", 0)
@@ -62,7 +62,6 @@ def test_a_plan_reaches_stage_by_stage_what_each_stage_reaches_alone() -> None:
     plan = Plan("demo", "simulated", Source("sha256:0"), topic_changes=CHANGES, stages=STAGES)
     together = dict(cluster.partitions())
     for stage, touched in zip(STAGES, reach_all(cluster, plan), strict=True):
-        assert run_stage(cluster, stage, CHANGES).problems == ()
         cluster = reach(cluster, stage, CHANGES)
         together.update({key: partition for key, partition in touched.items() if partition is not None})
         for key in (key for key, partition in touched.items() if partition is None):
@@ -75,27 +74,6 @@ def test_a_plan_reaches_stage_by_stage_what_each_stage_reaches_alone() -> None:
     }
     assert together[ORDERS].leader == 4
     assert cluster.topics["orders"].configs == {"retention.ms": "5"}
-
-
-@pytest.mark.parametrize(
-    ("stage", "code", "words"),
-    [
-        (ReassignStage(1, (move(TopicPartition("orders", 8), (1,), (2,)),)), "KR381", "no such partition"),
-        (ReassignStage(1, (move(TopicPartition("moving", 0), (1, 2), (2, 1)),)), "KR382", "is in flight"),
-        (ReassignStage(1, (move(ORDERS, (1, 2), (2, 1)),)), "KR383", "from [1, 2], but stands on [1, 2, 3]"),
-        (ReassignStage(1, (move(ORDERS, (1, 2, 3), (1, 2, 9)),)), "KR384", "broker 9"),
-        (ReassignStage(1, (move(ORDERS, (1, 2, 3), (1, 2, 6)),)), "KR385", "broker 6 is not alive"),
-        (ElectStage(1, (Election(TopicPartition("lagging", 0), 3),)), "KR386", "would end with 1"),
-        (ElectStage(1, (Election(TopicPartition("orders", 8), 3),)), "KR381", "no such partition"),
-        (TopicsStage(1, (1,)), "KR380", "would not be an increase"),
-    ],
-)
-def test_a_stage_that_cannot_run_is_told(stage: Stage, code: str, words: str) -> None:
-    cluster = small_cluster("orders-0: 1,2,3", "orders-1: 1,2", "moving-0: 1,2", "lagging-0: 3,1 isr 1", fenced=[6])
-    cluster = reassign(cluster, {TopicPartition("moving", 0): (1, 3)}).cluster
-    changes = (CHANGES[0], CreatePartitions("orders", 0, 1))
-    (problem,) = run_stage(cluster, stage, changes).problems
-    assert (problem.code, words in problem.message) == (code, True)
 
 
 @pytest.mark.long

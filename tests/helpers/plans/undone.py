@@ -12,7 +12,7 @@ from reconciler.model.desired import Desired, DesiredCluster, MovePolicy
 from reconciler.model.plan import Plan
 from reconciler.model.stage import ElectStage, ReassignStage
 from reconciler.staging.rollback import GoingBack, rollback_of
-from reconciler.workflow.checked import refuse_unsafe_return
+from reconciler.workflow.own_proof import refuse_unsafe_return
 
 DESIRED = Desired(DesiredCluster("small", moves=MovePolicy(throttle_bytes_per_second=RATE, per_broker=2, per_stage=3)))
 

@@ -1,0 +1,46 @@
+"""What lies above a disk's limit bounds what its relief copies."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from helpers.clusters.small_cluster import small_cluster
+
+from reconciler.model.cluster import Cluster, LogDir
+from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Limits
+from reconciler.proof.check import prove
+from reconciler.render import as_proof
+from reconciler.workflow.plan import Planner
+
+
+def _filled(observed: Cluster, total: int) -> Cluster:
+    """Give each broker one disk of that size, with its replicas on it and nothing else."""
+    used = dict.fromkeys(observed.brokers, 0)
+    for _, partition in observed.partitions():
+        for broker_id, size in zip(partition.replicas, partition.sizes, strict=True):
+            used[broker_id] += size or 0
+    brokers = {
+        b: replace(broker, log_dirs=(LogDir("/d", total, total - used[b]),)) for b, broker in observed.brokers.items()
+    }
+    return replace(observed, brokers=brokers)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "factor", "copied", "bound"),
+    [
+        ([40, 30, 20], 1, 20, 10),  # 90 used, 80 allowed: the least that fits is a partition of 20
+        ([40, 30, 10, 10], 1, 10, 10),  # 10 above, and 10 leave
+        ([40, 30, 10, 10], 2, 90, 90),  # every partition gets a second replica, whose copies the prices prove
+    ],
+)
+def test_a_relief_is_bounded_by_what_lies_above_the_limit(
+    sizes: list[int], factor: int, copied: int, bound: int
+) -> None:
+    observed = small_cluster(*(f"t-{n}: 1 size {size}" for n, size in enumerate(sizes)), brokers=(1, 2, 3))
+    limits = Limits(disk_use=Fraction(8, 10))
+    desired = Desired(DesiredCluster("c", limits=limits), {"t": DesiredTopic("t", replication_factor=factor)})
+    observed = _filled(observed, 100)
+    plan = Planner().plan_or_remedies(desired, observed)
+    assert (plan.proof.value, plan.proof.lower_bound) == (copied, bound), plan.proof
+    text = as_proof.text(prove(plan, desired, observed))
+    assert ("no plan copies fewer than" in text) == (copied > 0), text
