@@ -142,7 +142,9 @@ def _check_levels(
     levels = [*_checked(of_replicas, measures, bounds, loose)]
     bounds = leader_bounds(demands, led, leader_measured, of_leaders, end)
     levels += _checked(of_leaders, leader_measured, bounds, ())
-    shown = {level.objective for level in levels if level.value == level.lower_bound or level.objective == first}
+    # What a budget buys is the best for that budget alone, and the budget is the plan's own word.
+    tight = {level.objective for level in levels if level.value == level.lower_bound and not level.weight}
+    shown = {first, *tight}
     unproved = (name for name in (*objectives.replicas, *objectives.leaders) if name not in shown)
     return tuple(levels), tuple(unproved) if demands.is_anything_open else ()
 

@@ -20,7 +20,8 @@ def _lines(verdict: Verdict) -> Iterator[str]:
     else:
         yield f"{_heading(verdict)}: {_least(verdict)}{_tightest(verdict)}."
         if verdict.unproved:
-            yield f"It is not proved that no such plan is better in: {', '.join(verdict.unproved)}."
+            budget = "" if verdict.budget_bytes is None else " without its budget"
+            yield f"It is not proved that no plan{budget} is better in: {', '.join(verdict.unproved)}."
         width = max((len(level.objective) for level in verdict.levels), default=0)
         for level in verdict.levels:
             bound = "no less" if level.lower_bound == level.value else f"no less than {number(level.lower_bound)}"
@@ -33,7 +34,8 @@ def _heading(verdict: Verdict) -> str:
     copied = verdict.objective.capitalize()
     if verdict.unproved:
         return f"{copied} bounded, balance not proved" if verdict.gap_percent else f"{copied} proved, balance not"
-    return "Bound" if verdict.gap_percent else "Proved"
+    # Within bands of measured loads nothing is shown of leaders, so that is no proof of the whole plan.
+    return "Bound" if verdict.gap_percent or verdict.is_within_bands else "Proved"
 
 
 def _least(verdict: Verdict) -> str:

@@ -85,7 +85,7 @@ def test_a_balance_that_disks_may_forbid_is_not_called_proved_without_its_prices
     ended = planned("show", "plan.json", "--prove")
     assert ended.code == 1
     assert ended.out.startswith("Bytes proved, balance not: no plan copies fewer than 27.0 MiB (of 14 partitions)")
-    assert "It is not proved that no such plan is better in: replicas balance, replicas.\n" in ended.out
+    assert "It is not proved that no plan is better in: replicas balance, replicas.\n" in ended.out
     found = json.loads(planned("show", "plan.json", "--prove", "-o", "json").out)
     assert (found["proved"], found["wrong"], found["unproved"]) == (False, None, ["replicas balance", "replicas"])
 

@@ -123,7 +123,7 @@ def test_an_order_that_breaks_a_rule_for_one_step_is_refused_and_another_is_not(
             wrong = [each for each in wrong if each.partition(" ")[2] not in declared]
             verdict = prove(other, desired, observed)
             assert (verdict.wrong is not None) >= bool(wrong), (seed, name, wrong)
-            if name == "as made":
+            if name == "as made" and not verdict.is_limit_broken:
                 assert verdict.wrong is None, (seed, verdict.wrong)
             if verdict.wrong is not None and verdict.wrong.startswith("stage "):
                 stage = verdict.wrong.split()[1].rstrip(":")

@@ -24,7 +24,7 @@ def test_a_plan_made_worse_is_never_proved_whatever_it_claims(seeds: range, figu
         except ReconcilerError:
             continue
         verdict = prove(plan, desired, observed)
-        assert verdict.wrong is None, (seed, verdict.wrong)
+        assert verdict.wrong is None or verdict.is_limit_broken, (seed, verdict.wrong)
         counts["as made: " + as_proof.text(verdict).partition(":")[0]] += 1
         for way, worse in Worsener(desired, observed, Random(seed)).worse(plan):
             for claim, claiming in claims(worse, desired, observed):

@@ -19,7 +19,7 @@ def test_a_gap_of_one_byte_is_said() -> None:
 
 def test_a_bound_over_bands_is_said_to_hold_within_them() -> None:
     assert _said(TB, is_within_bands=True).startswith(
-        "Proved: no plan within the bands copies fewer than 931.3 GiB (of 2 partitions), "
+        "Bound: no plan within the bands copies fewer than 931.3 GiB (of 2 partitions), "
     )
     assert _said(TB, is_within_bands=False).startswith(
         "Proved: no plan copies fewer than 931.3 GiB (of 2 partitions), "
