@@ -21,8 +21,6 @@ from reconciler.proof.bounds import Holdings, Measure, replica_bounds
 from reconciler.proof.demands import Demands
 from reconciler.proof.objectives import BALANCES, BYTES, COPIES, EVENNESS, Objectives
 
-NONE = "no budget"
-
 
 def budget_of(plan: Plan) -> int | None:
     """Return the bytes that the plan may copy, None where it has no budget; raise NotProved where it says two."""

@@ -16,6 +16,7 @@ from reconciler.proof.bounds import Measure, leader_bounds, leader_measures, rep
 from reconciler.proof.budgeted import budget_of, traded_bounds, within_budget
 from reconciler.proof.demands import Demands, demands_of
 from reconciler.proof.loaded import NETWORK_IN, Carried, carried_of, is_loaded, loaded_bound, outside_bands
+from reconciler.proof.log_dirs import has_dir_wishes
 from reconciler.proof.objectives import (
     BALANCES,
     BYTES,
@@ -79,7 +80,7 @@ def _verdict(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | Non
         first_cost(demands),
         sum(int((part.is_there & is_new(after, part.now).any(axis=1)).sum()) for part, after in ends),
         is_within_bands,
-        tuple(_notes(plan)),
+        tuple(_notes(plan, desired)),
         budget if any(level.weight for level in levels) else None,
         unproved=unproved,
     )
@@ -97,9 +98,11 @@ def _is_within_bands(proof: Proof, desired: Desired, demands: Demands) -> bool:
     return is_loaded(desired.cluster.balance) or (has_limits and len(proof.levels) == 1)
 
 
-def _notes(plan: Plan) -> Iterator[str]:
+def _notes(plan: Plan, desired: Desired) -> Iterator[str]:
     if plan.source.only:
         yield f"This is shown among the plans for the same topics alone: {', '.join(plan.source.only)}."
+    if has_dir_wishes(plan, desired):
+        yield "How much moves between the log dirs of one broker, and how even these become, is not part of the proof."
 
 
 def _unproved_within_bands(
@@ -142,7 +145,7 @@ def _check_levels(
     levels = [*_checked(of_replicas, measures, bounds, loose)]
     bounds = leader_bounds(demands, led, leader_measured, of_leaders, end)
     levels += _checked(of_leaders, leader_measured, bounds, ())
-    # What a budget buys is the best for that budget alone, and the budget is the plan's own word.
+    # A budget is the plan's own word, and its balance is the best for that budget alone.
     tight = {level.objective for level in levels if level.value == level.lower_bound and not level.weight}
     shown = {first, *tight}
     unproved = (name for name in (*objectives.replicas, *objectives.leaders) if name not in shown)

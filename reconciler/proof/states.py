@@ -15,7 +15,7 @@ When a reassignment ends, all living replicas of its target are in sync: Kafka w
 `PartitionReassignmentReplicas`). A move that copies nothing ends at once, and leaves in sync what was.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,7 @@ from reconciler.proof.arithmetic import (
 )
 from reconciler.proof.capacity import disk_bytes, used_bytes
 from reconciler.proof.demands import Demands
+from reconciler.proof.log_dirs import DirCourse
 from reconciler.proof.reached import Reached
 from reconciler.proof.snapshot import PlannedMoves
 
@@ -68,8 +69,13 @@ def refuse_broken_states(plan: Plan, desired: Desired, observed: Cluster, demand
         *_order_faults(course, plan),
         *_size_faults(course, desired),
     ]
-    beyond_limits = [*_count_faults(course, plan, desired), *_disk_faults(course, plan, desired)]
     _raise_first(faults)
+    dirs = DirCourse(plan, desired, observed, _coming(course))
+    beyond_limits = [
+        *_count_faults(course, plan, desired),
+        *_disk_faults(course, plan, desired, dirs.brokers),
+        *dirs.faults(_bytes_of_a_copy(course).tolist()),
+    ]
     _raise_first(beyond_limits, BrokenLimit)
 
 
@@ -324,7 +330,7 @@ def _count_faults(course: _Course, plan: Plan, desired: Desired) -> Iterator[Fau
         yield number, f"broker {ids[broker]} would hold {count} replicas, and limits.replicasPerBroker is {limit}"
 
 
-def _disk_faults(course: _Course, plan: Plan, desired: Desired) -> Iterator[Fault]:
+def _disk_faults(course: _Course, plan: Plan, desired: Desired, by_dir: Collection[int]) -> Iterator[Fault]:
     """Yield the first stage that fills a broker's disks above limits.diskUse, if the plan does not say so itself."""
     share, ids = desired.cluster.limits.disk_use, _broker_ids(course)
     if share is None or not len(ids):
@@ -332,18 +338,33 @@ def _disk_faults(course: _Course, plan: Plan, desired: Desired) -> Iterator[Faul
     brokers = [course.observed.brokers.get(broker_id, Broker(broker_id)) for broker_id in ids.tolist()]
     used = [_bytes_on(course, broker) for broker in brokers]
     allowed = [int(disk_bytes(broker) * share // 1) for broker in brokers]
-    size = np.maximum(course.demands.snapshot.size[course.row], 0)[:, None]
+    size = _bytes_of_a_copy(course)[:, None]
     start = np.array([count or 0 for count in used], dtype=object)
     arriving, begin = _flows(course, ids, start, arriving=size, leaving=_bytes_that_leave(course))
     # A violation of the plan says which broker is too full; `apply` refuses such a plan.
     declared = [violation.message for violation in plan.violations if violation.code == DISK_USE]
     for stage, broker in np.argwhere((arriving > 0) & (begin + arriving > np.array(allowed, dtype=object))).tolist():
         name = f"broker {ids[broker]} would hold "
-        is_known = allowed[broker] > 0 and used[broker] is not None
+        # The log dirs of some brokers are looked at one by one instead.
+        is_known = allowed[broker] > 0 and used[broker] is not None and int(ids[broker]) not in by_dir
         if is_known and not any(message.startswith(name) for message in declared):
             more = int(begin[stage, broker] + arriving[stage, broker]) - allowed[broker]
             yield int(np.unique(course.moves.stage)[stage]), f"{name}{more} bytes more than limits.diskUse allows"
             return
+
+
+def _bytes_of_a_copy(course: _Course) -> Ints:
+    """Return [moves] the bytes of one new replica, 0 where unknown."""
+    size: Ints = np.maximum(course.demands.snapshot.size[course.row], 0)
+    return size
+
+
+def _coming(course: _Course) -> Mapping[int, int]:
+    """Return the bytes that come to each broker in all stages together."""
+    ids = _broker_ids(course)
+    size, none = _bytes_of_a_copy(course)[:, None], np.zeros((len(course.moves), 1), dtype=np.int64)
+    arriving, _ = _flows(course, ids, np.zeros(len(ids), dtype=object), arriving=size, leaving=none)
+    return dict(zip(ids.tolist(), arriving.sum(axis=0).tolist(), strict=True))
 
 
 def _broker_ids(course: _Course) -> Ints:

@@ -208,7 +208,8 @@ def least_inside(plan: Plan) -> str:
     least, copied = plan.least_dir_bytes, plan.summary.dir_bytes
     if least is None or not copied:
         return ""
-    return "no plan can copy less there" if least >= copied else could_be_saved(gap_percent(copied, least))
+    how_far = "no plan can copy less there" if least >= copied else could_be_saved(gap_percent(copied, least))
+    return f"{how_far}, by the planner's own bound"
 
 
 def action_count(stages: Iterable[Stage]) -> int:

@@ -38,14 +38,15 @@ def test_the_text_has_a_line_for_each_pair_of_log_dirs_and_the_bytes_apart() -> 
     text = as_text.plan(plan(moves(3), 3 * GIB))
     assert "~ broker 0  log dirs: 3 replicas from /d1 to /d2  prod/cluster.yaml:12  3.0 GiB, inside the broker" in text
     total = (
-        "3 replicas between log dirs, 3.0 GiB inside their brokers (no plan can copy less there), 1 stage, about 1 min"
+        "3 replicas between log dirs, 3.0 GiB inside their brokers (no plan can copy less there, by the planner's own"
+        " bound), 1 stage, about 1 min"
     )
     assert total in text
     assert "at 50 MiB/s per broker" in text
 
 
 def test_a_gap_is_told() -> None:
-    assert "(at most 25% of that could be saved)" in as_text.plan(plan(moves(4), 3 * GIB))
+    assert "(at most 25% of that could be saved, by the planner's own bound)" in as_text.plan(plan(moves(4), 3 * GIB))
 
 
 def test_very_many_pairs_are_one_line() -> None:
