@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reconciler.workflow.plan import LoadsAt, Planned
 
 WHAT_IF_HELP = (
-    "Plan for a state that is supposed: drain=ID, add=ID@RACK, fail-rack=RACK, replicationFactor=TOPIC:N, "
+    "Plan for a state that is supposed: drain=ID, add=ID@RACK, fail=ID, fail-rack=RACK, replicationFactor=TOPIC:N, "
     "partitions=TOPIC:N, several with commas between. Such a plan is never applied."
 )
 

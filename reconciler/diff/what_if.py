@@ -17,6 +17,7 @@ from reconciler.model.what_if import (
     AddBroker,
     Affected,
     DrainBroker,
+    FailBroker,
     FailRack,
     Health,
     SetPartitions,
@@ -27,7 +28,7 @@ from reconciler.model.words import in_brackets, labelled
 from reconciler.simulate.events import fence_all, register
 
 OPTION = "--what-if"
-KINDS = "drain=ID, add=ID@RACK, fail-rack=RACK, replicationFactor=TOPIC:N, partitions=TOPIC:N"
+KINDS = "drain=ID, add=ID@RACK, fail=ID, fail-rack=RACK, replicationFactor=TOPIC:N, partitions=TOPIC:N"
 _MOST = 2**31 - 1
 """Kafka's own numbers of brokers, partitions and replicas are signed 32 bits."""
 _SHOWN = 10
@@ -132,6 +133,8 @@ def _supposition(text: str) -> Supposition:
                 if at and not rack:
                     raise NotASupposition(f"{text!r}: name the rack after the @")
                 return AddBroker(_id(broker_id, text), rack if at else None)
+            case "fail":
+                return FailBroker(_id(value, text))
             case "fail-rack":
                 return FailRack(value)
             case "replicationFactor":
@@ -167,13 +170,14 @@ def _made_true(at: Supposed, one: Supposition, where: Location) -> Supposed:
     """Return both states with that supposition true; raises _Senseless where it cannot be meant."""
     match one:
         case DrainBroker():
-            if one.broker_id not in at.observed.brokers:
-                known = ", ".join(map(str, sorted(at.observed.brokers)))
-                raise _Senseless(f"no broker {one.broker_id} is registered; known are {known}")
+            _require_registered(at, one.broker_id)
             broker = replace(at.desired.cluster.broker(one.broker_id), state=BrokerState.DRAINING, at=where)
             return replace(at, desired=with_declared(at.desired, broker))
         case AddBroker():
             return _joined(at, one)
+        case FailBroker():
+            _require_registered(at, one.broker_id)
+            return _without(at, [one.broker_id], f"broker {one.broker_id} is down")
         case FailRack():
             return _failed(at, one.rack)
         case SetReplicationFactor():
@@ -184,6 +188,12 @@ def _made_true(at: Supposed, one: Supposition, where: Location) -> Supposed:
             if there is not None and one.partitions < len(there.partitions):
                 raise _Senseless(f"it has {len(there.partitions)} partitions, and Kafka cannot take any away")
             return _with_topic(at, replace(topic, partitions=one.partitions), "partitions", where)
+
+
+def _require_registered(at: Supposed, broker_id: int) -> None:
+    if broker_id not in at.observed.brokers:
+        known = ", ".join(map(str, sorted(at.observed.brokers)))
+        raise _Senseless(f"no broker {broker_id} is registered; known are {known}")
 
 
 def _joined(at: Supposed, one: AddBroker) -> Supposed:
@@ -206,7 +216,10 @@ def _failed(at: Supposed, rack: str) -> Supposed:
         known = racks(at.observed)
         hint = _near(rack, known) if known else "no broker tells its rack"
         raise _Senseless(f"no broker is in rack {rack!r}; {hint}")
-    words = f"rack {rack} is down: {labelled('broker', failing)}"
+    return _without(at, failing, f"rack {rack} is down: {labelled('broker', failing)}")
+
+
+def _without(at: Supposed, failing: Sequence[int], words: str) -> Supposed:
     return replace(at, observed=fence_all(at.observed, failing), assumptions=(*at.assumptions, words))
 
 

@@ -28,6 +28,16 @@ class AddBroker:
 
 
 @dataclass(frozen=True, slots=True)
+class FailBroker:
+    """A broker dies: `fail=3`."""
+
+    broker_id: int
+
+    def __str__(self) -> str:
+        return f"fail={self.broker_id}"
+
+
+@dataclass(frozen=True, slots=True)
 class FailRack:
     """Every broker of a rack dies: `fail-rack=a`."""
 
@@ -59,7 +69,7 @@ class SetPartitions:
         return f"partitions={self.topic}:{self.partitions}"
 
 
-Supposition = DrainBroker | AddBroker | FailRack | SetReplicationFactor | SetPartitions
+Supposition = DrainBroker | AddBroker | FailBroker | FailRack | SetReplicationFactor | SetPartitions
 
 
 @dataclass(frozen=True, slots=True)

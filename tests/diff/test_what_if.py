@@ -15,6 +15,7 @@ from reconciler.model.what_if import (
     AddBroker,
     Affected,
     DrainBroker,
+    FailBroker,
     FailRack,
     Health,
     SetPartitions,
@@ -46,6 +47,7 @@ def _cluster() -> Cluster:
         ("drain=5,add=9@rack-c", (DrainBroker(5), AddBroker(9, "rack-c"))),
         ("add=9", (AddBroker(9),)),
         ("add=9@a@b", (AddBroker(9, "a@b"),)),
+        ("fail=3", (FailBroker(3),)),
         ("fail-rack=a=b", (FailRack("a=b"),)),
         ("replicationFactor=orders:3, partitions=o:24", (SetReplicationFactor("orders", 3), SetPartitions("o", 24))),
     ],
@@ -81,6 +83,8 @@ def test_how_a_supposition_of_a_topic_is_written_is_told() -> None:
     ("text", "words"),
     [
         ("drain=7", "no broker 7 is registered; known are 1, 2, 3, 4, 5, 6"),
+        ("fail=7", "no broker 7 is registered; known are 1, 2, 3, 4, 5, 6"),
+        ("fail=5,fail=5", "this is supposed twice"),
         ("add=3@a", "broker 3 is registered already"),
         ("add=9", "say in which rack: add=9@RACK; known are a, b, c"),
         ("add=8@a", "broker 8 is declared absent (c/cluster.yaml:4): it would receive nothing"),
@@ -150,6 +154,15 @@ def test_a_failed_rack_leads_nothing_and_is_in_no_isr_and_who_led_last_stays_eli
     assert [(one.leader, one.isr) for one in found.values() if one] == [(2, (2, 3)), (None, ()), (2, (2,))]
     assert found[1] is not None
     assert found[1].elr == (4,)
+
+
+def test_a_failed_broker_leads_nothing_and_is_in_no_isr() -> None:
+    cluster = small_cluster("a-0: 1,2,3", "a-1: 4,1")
+    after = suppose(Desired(DesiredCluster("c")), cluster, suppositions(["fail=1"]))
+    assert [broker_id for broker_id in cluster.brokers if not after.observed.is_alive(broker_id)] == [1]
+    found = [after.observed.partition(TopicPartition("a", number)) for number in range(2)]
+    assert [(one.leader, one.isr) for one in found if one] == [(2, (2, 3)), (4, (4,))]
+    assert after.assumptions == ("broker 1 is down",)
 
 
 def test_suppositions_hold_in_the_order_given() -> None:
