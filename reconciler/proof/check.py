@@ -41,12 +41,12 @@ def prove(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None =
 def prove_end(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | None = None) -> Verdict:
     """Return whether the plan is best in each objective in turn for these states, leaders for its own replica sets.
 
-    Where measured loads are to be balanced, no plan is known to be best: the verdict has the bound of what is copied,
-    which may leave a gap, and says nothing of the other objectives. `loads` are those that the plan was made with.
+    If measured loads are balanced, no plan is known to be best: the verdict bounds the copied bytes, perhaps with a
+    gap, and leaves the other objectives open. The plan was made with `loads`.
 
     Everything is computed anew: rules from the states, the end from the moves, values from that end, bounds from the
-    plan's prices. These may be any whole numbers: wrong ones only give a weaker bound. What is taken from the plan
-    is what its text prints: the topics that it is confined to, and its budget.
+    plan's prices. These may be any whole numbers: wrong ones only give a weaker bound. The check believes
+    three more things, which the plan's text prints: the topics that it is confined to, its budget, and its violations.
     """
     return _verdict(plan, desired, observed, loads, has_states=False)
 

@@ -1,7 +1,7 @@
 """Follows the log dirs of brokers with several disks: the bytes that a plan brings into each, and those that leave it.
 
-States count as in `states`: everything that a stage brings is there, and nothing that it takes away is gone. If a move
-names no log dir, Kafka chooses one. Then the dirs together must have room for its bytes::
+States count as in `states`: everything that a stage brings is there, and everything that it takes away still is. If a
+move names no log dir, Kafka chooses one. Then the dirs together must have room for its bytes::
 
     broker 1    /d1 may hold 80 GiB and has 90, /d2 may hold 80 and has 50
                 30 GiB may come to it, and none of them to /d1

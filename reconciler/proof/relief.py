@@ -54,7 +54,7 @@ def _lists(demands: Demands, end: Reached) -> tuple[Ints, Ints]:
 
 def _cheapest(own: Ints, copied: Ints) -> Fraction:
     """Return the least that a byte which leaves costs in bytes copied: of a tiered topic, or a leader that has less."""
-    # A copy of unknown size may be of nothing.
+    # A copy of unknown size may have no bytes.
     copies = [max(0, copy) for copy in copied.tolist()]
     ratios = [Fraction(copy, size) for size, copy in zip(own.tolist(), copies, strict=True) if size > copy]
     return min(ratios, default=Fraction(1))

@@ -34,7 +34,7 @@ def _heading(verdict: Verdict) -> str:
     copied = verdict.objective.capitalize()
     if verdict.unproved:
         return f"{copied} bounded, balance not proved" if verdict.gap_percent else f"{copied} proved, balance not"
-    # Within bands of measured loads nothing is shown of leaders, so that is no proof of the whole plan.
+    # The proof leaves leaders open within bands of measured loads, so it does not cover the whole plan.
     return "Bound" if verdict.gap_percent or verdict.is_within_bands else "Proved"
 
 
