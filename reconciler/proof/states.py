@@ -70,7 +70,8 @@ def refuse_broken_states(plan: Plan, desired: Desired, observed: Cluster, demand
         *_size_faults(course, desired),
     ]
     _raise_first(faults)
-    dirs = DirCourse(plan, desired, observed, _coming(course))
+    coming = _coming(course) if desired.cluster.limits.disk_use is not None else {}
+    dirs = DirCourse(plan, desired, observed, coming)
     beyond_limits = [
         *_count_faults(course, plan, desired),
         *_disk_faults(course, plan, desired, dirs.brokers),
@@ -316,9 +317,9 @@ def _size_faults(course: _Course, desired: Desired) -> Iterator[Fault]:
 def _count_faults(course: _Course, plan: Plan, desired: Desired) -> Iterator[Fault]:
     """Yield the first stage that brings a broker above limits.replicasPerBroker, or higher above it."""
     limit = desired.cluster.limits.replicas_per_broker
-    ids = _broker_ids(course)
-    if limit is None or not len(ids):
+    if limit is None:
         return
+    ids = _broker_ids(course)
     target = course.demands.snapshot.target
     start = np.bincount(positions_in(ids, target[target >= 0]), minlength=len(ids)) + _created(plan, ids)
     one = np.ones((len(course.moves), 1), dtype=np.int64)
@@ -332,9 +333,10 @@ def _count_faults(course: _Course, plan: Plan, desired: Desired) -> Iterator[Fau
 
 def _disk_faults(course: _Course, plan: Plan, desired: Desired, by_dir: Collection[int]) -> Iterator[Fault]:
     """Yield the first stage that fills a broker's disks above limits.diskUse, if the plan does not say so itself."""
-    share, ids = desired.cluster.limits.disk_use, _broker_ids(course)
-    if share is None or not len(ids):
+    share = desired.cluster.limits.disk_use
+    if share is None:
         return
+    ids = _broker_ids(course)
     brokers = [course.observed.brokers.get(broker_id, Broker(broker_id)) for broker_id in ids.tolist()]
     used = [_bytes_on(course, broker) for broker in brokers]
     allowed = [int(disk_bytes(broker) * share // 1) for broker in brokers]
