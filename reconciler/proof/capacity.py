@@ -60,7 +60,7 @@ def _room(observed: Cluster, ids: Sequence[int], share: Fraction | None) -> tupl
 
 
 def disk_bytes(broker: Broker) -> int:
-    """Return the bytes of all its log dirs that tell, 0 where none does."""
+    """Return the size of all its log dirs of known size together, 0 if no size is known."""
     return sum(one.total_bytes for one in broker.log_dirs if one.total_bytes is not None)
 
 
@@ -75,7 +75,7 @@ def _foreign(observed: Cluster, ids: Sequence[int], snapshot: Snapshot) -> tuple
 
 
 def used_bytes(brokers: Mapping[int, Broker]) -> Mapping[int, int]:
-    """Return the bytes in use of each broker all of whose log dirs with a size tell what is usable."""
+    """Return the used bytes of each broker, if all its log dirs of known size have known free bytes."""
     found = {}
     for broker_id, broker in brokers.items():
         pairs = [(one.total_bytes, one.usable_bytes) for one in broker.log_dirs if one.total_bytes is not None]

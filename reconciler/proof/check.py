@@ -275,7 +275,7 @@ def _dearest_copy(demands: Demands, objective: str) -> int:
 
 
 def _refuse_other_bytes(plan: Plan, demands: Demands, observed: Cluster, end: Reached) -> None:
-    """Raise NotProved where the proof counts other bytes of tiered topics than the observed state tells."""
+    """Raise NotProved if the proof counts other bytes of tiered topics than the observed state has."""
     moves = end.moves
     tiered = {name for name, topic in observed.topics.items() if topic.configs.get(REMOTE_STORAGE) == "true"}
     is_tiered = np.array([name in tiered for name in moves.topics], dtype=np.bool_)[moves.topic]

@@ -273,7 +273,7 @@ def _rows(partitions: Partitions, rows: Ints, asked: _Asked) -> tuple[Rows, tupl
     topic, now, brokers = partitions.topic[rows], partitions.now[rows], asked.brokers
     place, factor, fixed = asked.place[topic], _factors(asked.cases, topic, now), _fixed_replicas(topic, now, asked)
     is_racked = asked.where(lambda case: _placement(case).racks_spread is None)[topic]
-    held = np.where(is_racked[:, None], _racks(now, brokers), NONE)
+    held = np.where(is_racked[:, None], racks_of(now, brokers), NONE)
     staying = np.where(np.isin(now, [*brokers.cordoned]), now, NONE)
     lists = [column for each in (staying, held, fixed) for column in np.sort(each, axis=1).T]
     first, kind = kinds_of([place, factor, (now[:, 0] >= 0).astype(np.int64), *lists])
@@ -314,14 +314,18 @@ def _fixed_replicas(topic: Ints, now: Ints, asked: _Asked) -> Ints:
     return fixed
 
 
-def _racks(now: Ints, brokers: Brokers) -> Ints:
-    """Return a number for the rack of each broker; NONE where there is no broker."""
-    ids = sorted(brokers.rack_of)
-    names = sorted({"", *brokers.racks})
+def rack_names(brokers: Brokers) -> list[str]:
+    """Return the names of all racks, the empty name of no rack among them."""
+    return sorted({"", *brokers.racks})
+
+
+def racks_of(replicas: Ints, brokers: Brokers) -> Ints:
+    """Return the position of each broker's rack in `rack_names`; NONE where there is no broker."""
+    ids, names = sorted(brokers.rack_of), rack_names(brokers)
     number = [names.index(brokers.rack_of[broker_id]) for broker_id in ids]
     # A broker that is not registered has no rack: its position is NONE, the last.
-    found = np.array([*number, names.index("")], dtype=np.int64)[positions_in(np.array(ids, dtype=np.int64), now)]
-    return np.where(now >= 0, found, NONE)
+    racks = np.array([*number, names.index("")], dtype=np.int64)[positions_in(np.array(ids, dtype=np.int64), replicas)]
+    return np.where(replicas >= 0, racks, NONE)
 
 
 def _kind(asked: _Asked, topic: int, factor: int, now: Replicas, fixed: Replicas) -> Kind:

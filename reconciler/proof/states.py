@@ -41,7 +41,7 @@ from reconciler.proof.arithmetic import (
     stacked,
 )
 from reconciler.proof.capacity import disk_bytes, used_bytes
-from reconciler.proof.demands import Demands
+from reconciler.proof.demands import Demands, rack_names, racks_of
 from reconciler.proof.log_dirs import DirCourse
 from reconciler.proof.reached import Reached
 from reconciler.proof.snapshot import PlannedMoves
@@ -215,15 +215,13 @@ def _breaks_racks(course: _Course) -> Bools:
         if placement.racks_spread is Spread.STRICT or placement.racks_replicas is not None:
             rule = placement.racks_replicas, demands.allowed[position[name]].counted
             topics_of.setdefault(rule, []).append(number)
-    names, ids = sorted({"", *demands.brokers.racks}), sorted(demands.brokers.rack_of)
-    # A broker that is not registered has no rack: its position is NONE, the last.
-    rack_of = np.array([*(names.index(demands.brokers.rack_of[b]) for b in ids), names.index("")], dtype=np.int64)
+    names = rack_names(demands.brokers)
     is_broken: Bools = np.zeros(len(moves), dtype=np.bool_)
     for (replicas_by_rack, counted), topics in topics_of.items():
         rows = np.flatnonzero(np.isin(moves.topic, topics))
         excess = []
         for lists in (moves.before[rows], moves.after[rows]):
-            rack = np.where(lists >= 0, rack_of[positions_in(np.array(ids, dtype=np.int64), lists)], NONE)
+            rack = racks_of(lists, demands.brokers)
             counts = np.stack([(rack == number).sum(axis=1) for number in range(len(names))], axis=1)
             excess.append(_rack_excess(counts, names, replicas_by_rack, counted))
         is_broken[rows] = excess[1] > excess[0]

@@ -30,8 +30,8 @@ Reached = Mapping[TopicPartition, Partition | None]
 def reach(cluster: Cluster, stage: Stage, topic_changes: Sequence[TopicChange] = ()) -> Cluster:
     """Return the cluster at the end of that stage; what Kafka would refuse is left as it was.
 
-    The log dir of a copied replica is None, and free bytes stay as they were: what is on disk takes a whole cluster to
-    tell, and a plan has hundreds of stages.
+    The log dir of a copied replica is None, and free bytes stay as they were: to count the bytes on
+    disk takes a pass over the whole cluster, and a plan has hundreds of stages.
     """
     if isinstance(stage, TopicsStage):
         for position in stage.changes:
