@@ -1,6 +1,7 @@
 """A plan is written with what its own proof shows, and not at all if it is not what the proof says."""
 
 import re
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,7 +41,10 @@ def test_what_is_not_proved_is_a_warning_that_names_it() -> None:
     assert "replicas balance" in warning.message
 
 
-def test_a_plan_that_is_not_what_its_proof_says_is_no_plan_and_its_case_is_kept() -> None:
+def test_a_plan_that_is_not_what_its_proof_says_is_no_plan_and_its_case_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     plan = plan_of(EVEN, OBSERVED)
     level = replace(plan.proof.levels[0], value=0, lower_bound=0)
     wrong = replace(plan, proof=replace(plan.proof, levels=(level, *plan.proof.levels[1:])))
