@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
+from reconciler.diff.leaderless import has_source
 from reconciler.diff.rules import LEAVING, NO_RACK, TopicRules, barred_by
 from reconciler.model.change import BrokenRule
 from reconciler.model.cluster import Cluster
@@ -39,7 +40,7 @@ def broken_partitions(
     is_broken = np.array([bool(found) for found in of_kind], dtype=np.bool_)[kind]
     is_assigned = np.array([rule.assignment is not None for rule in topics], dtype=np.bool_)
     is_doomed = np.array([name in doomed for name in table.topics], dtype=np.bool_)
-    suspect = (is_broken | is_assigned[table.topic]) & ~is_doomed[table.topic]
+    suspect = (is_broken | is_assigned[table.topic]) & ~is_doomed[table.topic] & has_source(observed)
     # A wrong number of replicas is told without naming a broker: of all of a kind in the same words.
     is_told = np.array([[each.reason for each in found] == _NUMBER_ALONE for found in of_kind], dtype=np.bool_)[kind]
     others, rows = broken(np.flatnonzero(suspect & ~is_told)), np.flatnonzero(suspect)
@@ -77,7 +78,8 @@ def _as_rules_see_them(
 
 def _likeness(rule: TopicRules) -> object:
     """Return what two topics have in common where the same brokers break the rules of both."""
-    return rule.choice, rule.replication_factor, rule.is_frozen, rule.is_managed, rule.assignment is None
+    is_asked = rule.is_managed, rule.has_placement, rule.assignment is None
+    return rule.choice, rule.replication_factor, rule.is_frozen, *is_asked
 
 
 def _trait(desired: Desired, observed: Cluster, rule: TopicRules, broker_id: int) -> object:
@@ -100,7 +102,7 @@ def _broken(
     """
     declared = rules.declared
     dead = [] if declared is None else [replica for replica in replicas if not observed.is_alive(replica)]
-    if declared is not None and dead:
+    if declared is not None and rules.has_placement and dead:
         words = f"{labelled('broker', dead)} {'is' if len(dead) == 1 else 'are'} not alive"
         yield Reason.DEAD_BROKER, words, declared.where("")
     living = tuple([replica for replica in replicas if replica not in dead])

@@ -6,6 +6,7 @@ import numpy as np
 
 from reconciler.diff.broken import broken_partitions
 from reconciler.diff.effects import unknown_defaults, with_effects
+from reconciler.diff.leaderless import has_source, leaderless_partitions
 from reconciler.diff.managed import ambiguous_patterns, is_declared, is_ignored
 from reconciler.diff.mirrors import is_copy, is_mirror_makers
 from reconciler.diff.rules import TopicRules
@@ -60,6 +61,7 @@ def compare(desired: Desired, observed: Cluster, rules: Mapping[str, TopicRules]
         ),
         also_broken=tuple(rule for found in broken for rule in found[1:]),
         spared=spared,
+        leaderless=tuple(leaderless_partitions(desired, observed, rules, doomed)),
     )
 
 
@@ -270,7 +272,7 @@ def _elections(
     Nobody who must not lead takes the place of one who may.
     """
     table = table_of(observed)
-    rows = np.flatnonzero(table.waiting)
+    rows = np.flatnonzero(table.waiting & has_source(observed))
     for (key, (leader, *_)), present in zip(table.targets(rows), table.leader[rows].tolist(), strict=True):
         rule = rules[key.topic]
         if rule.is_managed and key.topic not in doomed:

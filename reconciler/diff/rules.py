@@ -47,6 +47,12 @@ class TopicRules:
         return self.declared is not None
 
     @property
+    def has_placement(self) -> bool:
+        """Whether a file says how many replicas it has, or where; else its replicas on dead brokers stay."""
+        declared = self.declared
+        return declared is not None and (declared.replication_factor is not None or declared.placement != Placement())
+
+    @property
     def fit(self) -> tuple[frozenset[int], ...]:
         """The brokers that may get a replica, keep one, lead, and lead at need."""
         return self.receivable, self.keepable, self.leadable, self.leadable_at_need

@@ -1,6 +1,6 @@
 """Describes what differs between desired and observed."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal, NamedTuple, Self
@@ -8,9 +8,10 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 from reconciler.model.codec import ALWAYS, FILLED, INLINE, OBJECT, REQUIRED, AtLeast, Ids
 from reconciler.model.effect import Destruction, Effect, EffectClass
 from reconciler.model.move import Election, Reason
-from reconciler.model.problem import DRIFT, Location, Problem, ReportedProblem
+from reconciler.model.problem import DRIFT, LEADERLESS, Location, Problem, ReportedProblem, warning
 from reconciler.model.several import Failed, Outcomes
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import MANY, labelled, named_some, size
 
 _Topic = Annotated[str, "The topic."]
 _At = Annotated[Location | None, "File and line that ask for it."]
@@ -148,6 +149,33 @@ class BrokenRule(NamedTuple):
     at: _At = None
 
 
+class LeaderlessPartition(NamedTuple):
+    """A partition without a leader, or without a living replica in sync: no plan gives it a new replica."""
+
+    topic_partition: TopicPartition
+    brokers: tuple[int, ...]  # that have its records, ascending
+    are_complete: bool  # whether each of them has every acknowledged record
+    bytes: int | None  # of one replica; None: unknown
+    at: Location | None = None
+
+
+def leaderless_problems(partitions: Iterable[LeaderlessPartition]) -> Iterator[Problem]:
+    """Yield one warning for all partitions whose records are on the same brokers."""
+    alike: dict[tuple[tuple[int, ...], bool], list[LeaderlessPartition]] = {}
+    for one in partitions:
+        alike.setdefault((one.brokers, one.are_complete), []).append(one)
+    for (brokers, are_complete), group in sorted(alike.items()):
+        known = [one.bytes for one in group if one.bytes is not None]
+        at_least = "" if len(known) == len(group) else "at least "
+        message = (
+            f"no leader: {named_some((one.topic_partition for one in group), MANY)} ({at_least}{size(sum(known))},"
+            f" {'all' if are_complete else 'some or all'} records on {labelled('broker', brokers)}). No plan gives such"
+            " a partition a new replica: Kafka could elect it, empty, and the records would be lost. Bring back"
+            f" {labelled('broker', brokers)} (doctor says how), then plan again"
+        )
+        yield warning(LEADERLESS, message, group[0].at)
+
+
 @dataclass(frozen=True, slots=True)
 class DirDifference:
     """A log dir that does not hold what is wished."""
@@ -172,7 +200,7 @@ class Changes:
 
     `broken_rules` holds the most urgent rule that each partition breaks, which gives its move a reason; `also_broken`
     what it breaks beside that. `drift` holds what cannot be fixed, with the reason, and what seems to be a slip.
-    `log_dirs`: those of a broker that do not hold what is wished.
+    `log_dirs`: those of a broker that do not hold what is wished. `leaderless`: partitions that no plan moves.
     `spared`: why a topic that nobody declares, and that could be deleted, is not; a topic may have several reasons.
     Whether a balance is out of its target is the planner's word.
     """
@@ -184,11 +212,17 @@ class Changes:
     also_broken: tuple[BrokenRule, ...] = ()
     spared: tuple[Spared, ...] = ()
     log_dirs: tuple[DirDifference, ...] = ()
+    leaderless: tuple[LeaderlessPartition, ...] = ()
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """What stays as it is without being a violation, and why, and what seems to be a slip."""
+        return (*self.drift, *leaderless_problems(self.leaderless))
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         """All that stays as it is, and why, and what seems to be a slip."""
-        return (*(each.problem for each in self.spared), *self.drift)
+        return (*(each.problem for each in self.spared), *self.warnings)
 
     @property
     def stays(self) -> tuple[Problem, ...]:

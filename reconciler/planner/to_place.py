@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconciler.diff.broken import assigned
+from reconciler.diff.leaderless import has_source
 from reconciler.diff.rules import LEAVING, NO_RACK, TopicRules
 from reconciler.model.change import Changes, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Cluster
@@ -128,13 +129,23 @@ def partitions_to_place(
     """Return the partitions to plan for, sorted, and those that stay as they are with their replicas."""
     table, deleted = table_of(observed), changes.deleted
     topics = [(name, rules[name]) for name in table.topics]
-    told = [
-        (name not in deleted, (only is None or name in only) and not rule.is_frozen, rule.is_managed)
+    of_topics = [
+        (
+            name not in deleted,
+            (only is None or name in only) and not rule.is_frozen,
+            rule.has_placement,
+            rule.is_managed,
+        )
         for name, rule in topics
     ]
-    is_there, is_asked, is_managed = (column[table.topic] for column in np.array(told, dtype=np.bool_).reshape(-1, 3).T)
+    columns = np.array(of_topics, dtype=np.bool_).reshape(-1, 4).T
+    is_there, is_asked, has_placement, is_managed = (column[table.topic] for column in columns)
     leaving = [one for one in table.brokers.tolist() if desired.cluster.broker(one).state in LEAVING]
-    is_open = is_there & is_asked & (is_managed | np.isin(table.target, leaving).any(axis=1))
+    dead = [one for one in table.brokers.tolist() if not observed.is_alive(one)]
+    # Only a file that places a topic moves its replicas for a dead broker, which may just be restarting.
+    is_open = has_placement | (is_managed & ~np.isin(table.target, dead).any(axis=1))
+    is_open |= np.isin(table.target, leaving).any(axis=1)
+    is_open &= is_there & is_asked & has_source(observed)
     rows = np.flatnonzero(is_open)
     factor = np.array([rule.replication_factor or 0 for _, rule in topics], dtype=np.int64)[table.topic[rows]]
     need = np.where(factor > 0, factor, table.factor[rows])

@@ -175,10 +175,16 @@ def demands_of(desired: Desired, observed: Cluster, only: Sequence[str] = (), sp
     every = [*topic_cases(desired, observed, only, spared)]
     asked = _Asked.of([case for case in every if not case.is_doomed], brokers, observed)
     partitions = _partitions(asked.cases, snapshot)
-    explicit = _explicit(asked, partitions)
-    is_still, is_written = (asked.where(told)[partitions.topic] for told in (_is_still, _is_written))
+    # NONE, the last row, stands for partitions that are yet to be created.
+    has_source = np.append(snapshot.has_source, True)[partitions.at]
+    explicit = _explicit(asked, partitions, has_source)
+    is_still, is_written, is_placed = (
+        asked.where(told)[partitions.topic] for told in (_is_still, _is_written, _is_placed)
+    )
     is_leaving = np.isin(partitions.now, [*brokers.leaving]).any(axis=1)
-    is_fixed = partitions.is_there & (is_still | ~(is_written | is_leaving))
+    is_dead = ~np.isin(partitions.now, [NONE, *(b for b, one in observed.brokers.items() if not one.is_fenced)])
+    is_open = is_placed | is_leaving | (is_written & ~is_dead.any(axis=1))
+    is_fixed = partitions.is_there & (is_still | ~is_open | ~has_source)
     is_fixed[[*explicit]] = True
     rows, kinds = _rows(partitions, np.flatnonzero(~is_fixed), asked)
     return Demands(
@@ -195,6 +201,12 @@ def demands_of(desired: Desired, observed: Cluster, only: Sequence[str] = (), sp
 
 def _is_written(case: TopicCase) -> bool:
     return case.written is not None
+
+
+def _is_placed(case: TopicCase) -> bool:
+    """Whether the files say how many replicas it has, or where they are."""
+    written = case.written
+    return written is not None and (written.replication_factor is not None or written.placement != Placement())
 
 
 def _is_still(case: TopicCase) -> bool:
@@ -248,9 +260,9 @@ def _partitions(cases: Sequence[TopicCase], snapshot: Snapshot) -> Partitions:
     )
 
 
-def _explicit(asked: _Asked, partitions: Partitions) -> dict[int, Replicas]:
+def _explicit(asked: _Asked, partitions: Partitions, has_source: Bools) -> dict[int, Replicas]:
     """Return the explicit assignments that are to be reached, by row."""
-    is_asked = asked.where(lambda case: bool(_placement(case).assignment))[partitions.topic]
+    is_asked = asked.where(lambda case: bool(_placement(case).assignment))[partitions.topic] & has_source
     is_there, found = partitions.is_there, {}
     for row in np.flatnonzero(is_asked).tolist():
         case = asked.cases[partitions.topic[row]]

@@ -37,6 +37,7 @@ class Snapshot:
     sizes: Ints  # [rows, width]: bytes of each of `replicas`, below 0 where unknown
     isr: Ints
     is_in_flight: Bools  # [rows]: a reassignment is
+    has_source: Bools  # [rows]: there is a leader, which lives or has a living replica in sync beside it
 
     def rows_of(self, topics: Sequence[str], topic: Ints, number: Ints) -> Ints:
         """Return the row of each partition, NONE where there is none; `topic` are positions in `topics`."""
@@ -100,7 +101,8 @@ def snapshot_of(observed: Cluster) -> Snapshot:
     counts = [len(topic.leader) for topic in facts]
     start = np.cumsum([0, *counts])
     leader, untiered = (_joined([getattr(topic, name) for topic in facts]) for name in ("leader", "untiered"))
-    replicas = stacked([topic.replicas for topic in facts])
+    replicas, isr = stacked([topic.replicas for topic in facts]), stacked([topic.isr for topic in facts])
+    living = [broker.id for broker in observed.brokers.values() if not broker.is_fenced]
     sizes = stacked([topic.sizes for topic in facts])[:, : replicas.shape[1]]
     removing = {
         first + row: broker_ids
@@ -117,8 +119,9 @@ def snapshot_of(observed: Cluster) -> Snapshot:
         untiered=untiered,
         replicas=replicas,
         sizes=sizes,
-        isr=stacked([topic.isr for topic in facts]),
+        isr=isr,
         is_in_flight=np.isin(np.arange(start[-1]), [*removing]),
+        has_source=(leader >= 0) & np.isin(np.column_stack([leader, isr]), living).any(axis=1),
     )
 
 

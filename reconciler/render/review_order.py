@@ -6,7 +6,7 @@ from reconciler.model.problem import Problem, Severity
 from reconciler.render.facts import by_weight
 
 _GRAVEST = """
-KR817 a move that cannot end
+KR817 partitions without a leader
 KR816 a disk that fills up
 KR825 a log dir that may
 KR853 data that is gone

@@ -102,7 +102,6 @@ def warnings(
     yield from _unknown_sizes(copying)
     yield from _unknown_disks([id_ for id_ in destinations if id_ not in disk.dirs], observed, limits)
     yield from _doubtful_log_dirs(disk, limits)
-    yield from _leaderless(copying, observed)
     yield from _lagging_kept(moves, situation)
     if limits.disk_use is None:
         yield from _overfull(disk, destinations, observed, limits)
@@ -224,19 +223,6 @@ def _unknown_sizes(copying: Moves) -> Iterator[Problem]:
             " bytes, times and disk use are at least what is shown; give the snapshot sizes to know them"
         )
         yield warning("KR812", message)
-
-
-def _leaderless(copying: Moves, observed: Cluster) -> Iterator[Problem]:
-    """Yield a warning for the copies that nobody can serve."""
-    table = table_of(observed)
-    leaders = table.leaders(copying.rows_in(table))
-    without = [*map(str, copying.part(np.flatnonzero(leaders < 0)).topic_partitions())]
-    if without:
-        message = (
-            f"{len(without)} partitions to copy have no leader ({named_some(without, MANY)}): their moves cannot end"
-            " before one of their in-sync replicas is back; start its broker first"
-        )
-        yield warning("KR817", message)
 
 
 def _lagging_kept(moves: Moves, situation: Situation) -> Iterator[Problem]:

@@ -200,7 +200,7 @@ class Planner:
             balance_after=placed.balance_after,
             least_dir_bytes=inside.least,
             warnings=(
-                *changes.drift,
+                *changes.warnings,
                 *placed.warnings,
                 *inside.warnings,
                 *defaults_taken(placed.topic_changes, desired.topics),
@@ -455,6 +455,7 @@ def _of_topics(changes: Changes, names: Collection[str] | None) -> Changes:
         broken_rules=tuple(rule for rule in changes.broken_rules if rule.topic_partition.topic in names),
         elections=tuple(each for each in changes.elections if each.topic_partition.topic in names),
         spared=tuple(each for each in changes.spared if each.topic in names),
+        leaderless=tuple(each for each in changes.leaderless if each.topic_partition.topic in names),
     )
 
 

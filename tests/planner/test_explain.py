@@ -217,7 +217,8 @@ def test_a_replica_that_its_topic_does_not_allow() -> None:
 
 
 def test_dead_brokers_and_crowded_racks_are_told_as_such() -> None:
-    dead = explain(_plan(small_cluster("t-0: 1,2 isr 2 size 9", fenced=(1,)), DesiredTopic("t")), _key("t-0"))
+    topic = DesiredTopic("t", replication_factor=2)
+    dead = explain(_plan(small_cluster("t-0: 1,2 isr 2 size 9", fenced=(1,)), topic), _key("t-0"))
     crowded = explain(_plan(small_cluster("t-0: 1,4,2 size 9"), DesiredTopic("t", placement=STRICT)), _key("t-0"))
     assert [one.cause for one in dead.removed] == [Cause.DEAD]
     assert [one.cause for one in crowded.removed] == [Cause.RACKS]

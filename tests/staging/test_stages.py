@@ -430,13 +430,6 @@ def test_copies_without_a_throttle_are_told_and_estimated_at_a_stated_rate() -> 
     assert found.stages[0].estimated_seconds == 5 + 10
 
 
-def test_a_partition_without_a_leader_is_told() -> None:
-    observed = cluster("1a! 2a", "t-0: 1 leader none isr none")
-    found = staged(observed, [move("t-0: 1 -> 2", Reason.DEAD_BROKER)])
-    (leaderless,) = (problem for problem in found.warnings if problem.code == "KR817")
-    assert leaderless.message.startswith("1 partitions to copy have no leader (t-0): ")
-
-
 def test_each_stage_gets_its_even_part_of_the_busiest_brokers_bytes() -> None:
     sizes = [100, 90, 80, 30, 20, 10]
     lines = [f"t-{number}: 1 size {size}" for number, size in enumerate(sizes)]

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from reconciler.diff.leaderless import has_source
 from reconciler.model.cluster import AUTO_REBALANCE, Cluster
 from reconciler.model.diagnosis import Finding
 from reconciler.model.in_sync import waiting_leader
@@ -31,21 +32,32 @@ def findings(vitals: Vitals) -> Iterator[Finding]:
 
 def _dead(cluster: Cluster) -> Iterator[Finding]:
     held: dict[int, list[TopicPartition]] = defaultdict(list)
-    for key, partition in cluster.partitions():
+    stranded = Counter[int]()
+    for (key, partition), is_copied in zip(cluster.partitions(), has_source(cluster).tolist(), strict=True):
         for broker in partition.replicas:
             held[broker].append(key)
+        stranded.update(() if is_copied else partition.replicas)
     for broker in sorted({*held, *cluster.brokers}):
         if cluster.is_alive(broker):
             continue
         state = "is not alive (fenced)" if broker in cluster.brokers else "is not known to the cluster"
         if held[broker]:
             what = f"broker {broker} {state} and holds {counted(len(held[broker]), 'replica')}"
-            advice = "start it; if it will not come back, declare it draining and plan: its replicas are made elsewhere"
+            advice = f"start it{_without_it(len(held[broker]), stranded[broker])}"
             yield Finding("KR650", Severity.ERROR, what, advice, brokers=(broker,), partitions=tuple(held[broker]))
         else:
             what = f"broker {broker} {state} and holds nothing"
             advice = f"start it, or take it out of the cluster: kafka-cluster unregister --id {broker}"
             yield Finding("KR651", Severity.WARNING, what, advice, brokers=(broker,))
+
+
+def _without_it(replicas: int, stranded: int) -> str:
+    """Return what a plan can do if the broker does not come back; `stranded` replicas have no source to copy from."""
+    which = counted(stranded, "partition")
+    if replicas == stranded:
+        return f": {which} on it have no living replica in sync, and a plan makes no replicas of such a partition"
+    but = f", but not those of {which} without a living replica in sync" if stranded else ""
+    return f"; if it will not come back, declare it draining and plan: its replicas are made elsewhere{but}"
 
 
 def _silent(vitals: Vitals) -> Iterator[Finding]:

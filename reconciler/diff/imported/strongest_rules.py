@@ -239,6 +239,9 @@ def _leave_changing_out(draft: _Draft) -> None:
     for each in changes.elections:
         key = each.topic_partition
         why.setdefault(key.topic, (LEADERLESS, f"partition {key.partition} has no leader that may lead"))
+    for partition in changes.leaderless:
+        key = partition.topic_partition
+        why.setdefault(key.topic, (LEADERLESS, f"partition {key.partition} has no leader"))
     for change in changes.topic_changes:
         why.setdefault(change.topic, (DEAD, "a plan would change it"))
     for name, (code, reason) in sorted(why.items()):

@@ -136,6 +136,10 @@ def _existing(
     explicit = _assigned(declared, key.partition)
     leaving = {b for b in current if _state(desired, b) in {BrokerState.DRAINING, BrokerState.ABSENT}}
     stays = Protection.MOVE in declared.protect if declared else not leaving
+    is_config_alone = declared is not None and (declared.replication_factor, declared.placement) == (None, Placement())
+    if is_config_alone and not leaving:
+        stays |= not all(observed.is_alive(b) for b in current)
+    stays |= partition.leader is None or not any(observed.is_alive(b) for b in (partition.leader, *partition.isr))
     settled = current if stays else explicit
     return _demand(
         desired,
