@@ -172,6 +172,12 @@ def check_requirements(paths: PlanPaths, observed: Observed) -> None:
 
 def _check_brokers(stage: ReassignStage, left: Sequence[Move], observed: Observed) -> None:
     for move in left:
+        if move.added and observed.partition(move.topic_partition) and not observed.has_source(move.topic_partition):
+            text = (
+                f"stage {stage.number} copies {move.topic_partition}, which has no leader: Kafka could elect the new,"
+            )
+            hint = "bring back the brokers that have its records (doctor names them), or make a new plan"
+            raise Refused(f"{text} empty replica, and its records would be lost; {hint}", code="KR420")
         dead = observed.dead_of(observed.awaited(move))
         if dead:
             text = (

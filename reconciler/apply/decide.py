@@ -125,7 +125,10 @@ def _submission(unfinished: Sequence[Move], slots: Slots, observed: Observed, me
         move
         for move in unfinished
         # A move to a dead broker would be in flight until the broker is back, or the move is cancelled: it waits.
-        if memory.state(move.topic_partition) is MoveState.TO_DO and not observed.dead_of(observed.awaited(move))
+        # So does one without a source: Kafka could elect its new, empty replica, and the records would be lost.
+        if memory.state(move.topic_partition) is MoveState.TO_DO
+        and observed.has_source(move.topic_partition)
+        and not observed.dead_of(observed.awaited(move))
     ]
     admitted = set(slots.admitted((move.topic_partition, _copy_of(move, observed)) for move in due))
     due = [move for move in due if move.topic_partition in admitted]
@@ -144,6 +147,7 @@ def _trouble(
     return (
         _conflict(paths, moves, observed, memory)
         or _dead_destination(paths, moves, memory, now)
+        or _leaderless(paths, moves, memory, now)
         or _hidden_broker(paths, moves, memory)
         or _bad_disk(paths, moves, memory, now)
         or _dead_companion(moves, memory, now)
@@ -190,6 +194,22 @@ def _dead_destination(paths: PlanPaths, moves: Sequence[Move], memory: StageMemo
         step = _give_up(blocked, broker, memory, problem, MoveState.TO_DO, MoveState.UNSYNCED)
         if step is not None:
             return step
+    return None
+
+
+def _leaderless(paths: PlanPaths, moves: Sequence[Move], memory: StageMemory, now: datetime) -> Step | None:
+    """Return what to do about a move whose partition has lost its leader for good: withdraw it, or skip it."""
+    for move in moves:
+        key = move.topic_partition
+        if not memory.is_leaderless_for(key, DEAD, now):
+            continue
+        text = f"{key} has no leader, so nothing can be copied to {list(move.to_replicas)}"
+        hint = f"bring back the brokers that have its records (doctor names them) and {paths.again}, or plan again"
+        problem = Problem("KR703", f"{text}; {hint}")
+        if _is_in(memory, move, MoveState.IN_FLIGHT) and move.added:
+            return WithdrawMoves((move,), (problem,))
+        if _is_in(memory, move, MoveState.TO_DO):
+            return LeaveAlone(key, problem)
     return None
 
 

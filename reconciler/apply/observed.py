@@ -60,6 +60,13 @@ class Observed:
         """Return those of the brokers that are not alive, sorted."""
         return tuple(sorted(broker for broker in set(broker_ids) if not self.is_alive(broker)))
 
+    def has_source(self, topic_partition: TopicPartition) -> bool:
+        """Whether the partition has a leader, and a living replica in sync: the leader is one."""
+        partition = self.partition(topic_partition)
+        if partition is None or partition.leader is None:
+            return False
+        return any(self.is_alive(broker) for broker in (partition.leader, *partition.isr))
+
     def awaited(self, move: Move) -> tuple[int, ...]:
         """Return the replicas that must live, and be in sync in the end: of a change of order, only those that live."""
         if move.is_reorder:

@@ -190,6 +190,8 @@ class StageMemory:
     """The same of replicas that move between log dirs."""
     fenced_since: Mapping[int, datetime] = field(default_factory=dict)
     """Since when a broker of this stage is seen dead."""
+    leaderless_since: Mapping[TopicPartition, datetime] = field(default_factory=dict)
+    """Since when a partition of this stage has no leader, or no living replica in sync."""
     bad_disks: Mapping[int, BadDisk] = field(default_factory=dict)
     least_lag: Mapping[Replica, int] = field(default_factory=dict)
     """How close each new replica ever came to its leader, in bytes."""
@@ -261,6 +263,10 @@ class StageMemory:
         """Whether that broker has been dead for that long."""
         return _has_lasted(self.fenced_since.get(broker_id), patience, now)
 
+    def is_leaderless_for(self, topic_partition: TopicPartition, patience: timedelta, now: datetime) -> bool:
+        """Whether that partition has had no leader for that long."""
+        return _has_lasted(self.leaderless_since.get(topic_partition), patience, now)
+
     def submitted(self, moves: Iterable[Move], quiet_until: datetime) -> "StageMemory":
         """Return the memory with these moves being handed to the controller once more."""
         histories = dict(self.histories)
@@ -327,10 +333,12 @@ def note(paths: PlanPaths, stage: ReassignStage, observed: Observed, memory: Sta
     has_new_state = any(history.state != memory.state(key) for key, history in histories.items())
     has_progressed = is_closer or synced > memory.synced_replicas or has_new_state
     dead = observed.dead_of({broker for move in stage.moves for broker in move.to_replicas})
+    there = [move.topic_partition for move in watched if observed.partition(move.topic_partition) is not None]
     return replace(
         memory,
         histories={**memory.histories, **histories},
         fenced_since={broker: memory.fenced_since.get(broker, now) for broker in dead},
+        leaderless_since={key: memory.leaderless_since.get(key, now) for key in there if not observed.has_source(key)},
         unreached_since={broker: at for broker, at in memory.unreached_since.items() if observed.is_alive(broker)},
         hidden=frozenset(broker for broker in memory.hidden if observed.is_alive(broker)),
         bad_disks=bad_disks_of(memory.bad_disks, observed.log_dirs, now),

@@ -335,6 +335,7 @@ def waited_for(stages: int, stage: Stage, memory: StageMemory) -> str:
     unclear = [str(key) for key, one in memory.histories.items() if one.off_since or one.lagging_since]
     unclear += [f"{key} on broker {broker}" for (key, broker), one in memory.dirs.items() if one.off_since]
     told = [f"broker {broker}, which is not alive" for broker in sorted(memory.fenced_since)]
+    told += [f"a leader of {key}" for key in sorted(memory.leaderless_since)]
     told += [f"log dirs of broker {broker}" for broker in sorted(memory.bad_disks)]
     if unclear:
         told.append(f"a second look at {named_some(unclear)}, not where this run left it")

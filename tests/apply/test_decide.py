@@ -434,3 +434,16 @@ def test_elections_of_a_stage_are_held_in_batches_once_its_moves_have_ended_and_
     assert decide(paths, seen(after), memory, NOW) == ElectLeaders((elections[0],))
     led = small_cluster("a-0: 2,1", "a-1: 2,1", "a-2: 2,1")
     assert decide(paths, seen(led), memory, NOW) == FinishStage()
+
+
+def test_a_partition_without_a_leader_gets_no_new_replica_and_is_left_alone_after_a_while() -> None:
+    lost = small_cluster("a-0: 1,2,3 isr 1 leader 1", fenced=[1])
+    memory = replace(MEMORY, throttled_brokers=ALL, leaderless_since={A0: NOW})
+    assert isinstance(next_step(STAGE, seen(lost), memory), Wait)
+    step = next_step(STAGE, seen(lost), memory, NOW + DEAD)
+    assert isinstance(step, LeaveAlone)
+    assert step.problem.code == "KR703"
+    assert step.problem.message.startswith("a-0 has no leader, so nothing can be copied to [1, 2, 4]; bring back")
+    step = next_step(STAGE, seen(lost, IN_FLIGHT), memory, NOW + DEAD)
+    assert isinstance(step, WithdrawMoves)
+    assert step.moves == (MOVE,)

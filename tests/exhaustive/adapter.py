@@ -469,6 +469,7 @@ def _aged(memory: StageMemory, passed: timedelta, timeout: int) -> StageMemory:
         progressed_at=_since(memory.progressed_at, passed, timedelta(seconds=timeout)),
         unreached_since={broker: _since(at, passed, DEAD) for broker, at in memory.unreached_since.items()},
         fenced_since={broker: _since(at, passed, DEAD) for broker, at in memory.fenced_since.items()},
+        leaderless_since={key: _since(at, passed, DEAD) for key, at in memory.leaderless_since.items()},
         bad_disks={
             broker: replace(one, since=_since(one.since, passed, DEAD)) for broker, one in memory.bad_disks.items()
         },

@@ -144,7 +144,7 @@ def test_whatever_dies_a_plan_touches_no_partition_without_a_source_and_names_ea
             is_leaving = any(desired.cluster.broker(broker).state in leaving for broker in targets)
             if key.topic not in doomed and (has_rule or is_leaving) and "more" not in said:
                 assert str(key) in said, seed
-    assert lost_ones > len(seeds) // 2
+    assert lost_ones > len(seeds) // 4
 
 
 def test_a_document_without_placement_moves_nothing_while_a_broker_is_away() -> None:
