@@ -166,9 +166,9 @@ def leaderless_problems(partitions: Iterable[LeaderlessPartition]) -> Iterator[P
         alike.setdefault((one.brokers, one.are_complete), []).append(one)
     for (brokers, are_complete), group in sorted(alike.items()):
         known = [one.bytes for one in group if one.bytes is not None]
-        at_least = "" if len(known) == len(group) else "at least "
+        held = f"{'at least ' if len(known) < len(group) else ''}{size(sum(known))}" if known else "size unknown"
         message = (
-            f"no leader: {named_some((one.topic_partition for one in group), MANY)} ({at_least}{size(sum(known))},"
+            f"no leader: {named_some((one.topic_partition for one in group), MANY)} ({held},"
             f" {'all' if are_complete else 'some or all'} records on {labelled('broker', brokers)}). No plan gives such"
             " a partition a new replica: Kafka could elect it, empty, and the records would be lost. Bring back"
             f" {labelled('broker', brokers)} (doctor says how), then plan again"
