@@ -239,10 +239,22 @@ def _in_sync(altered: _Altered) -> Iterator[Effect]:
         elif new > factor:
             what = f"above the {factor} replicas, so none may be missing while acks=all is written"
             yield Effect(EffectClass.AVAILABILITY, what, MIN_IN_SYNC)
-    eligible = [f"{altered.topic.name}-{each.partition}" for each in partitions if each.elr]
-    if eligible:
-        what = f"clears the eligible leaders (ELR) of {len(eligible)} partitions, {eligible[0]} first"
-        yield Effect(EffectClass.AVAILABILITY, f"{what}: start those brokers before it", MIN_IN_SYNC)
+    eligible = [each for each in partitions if each.elr]
+    if not eligible:
+        return
+    what = f"clears the eligible leaders (ELR) of {len(eligible)} partitions, {altered.topic.name}-"
+    # Kafka then elects none of these brokers when they are back: an unclean election is the only way on (seen on 4.3).
+    leaderless = [each for each in eligible if each.leader is None]
+    if leaderless:
+        what += f"{leaderless[0].partition} first: without a leader as it is, it then gets one by an unclean election"
+        sizes = _sizes_of(replace(altered.topic, partitions=tuple(leaderless)))
+        most = None if sizes is None else sum(sizes)
+        yield _destroys(
+            f"{what} alone, which may lose records; start those brokers before it", MIN_IN_SYNC, altered, most
+        )
+    else:
+        what += f"{eligible[0].partition} first: start those brokers before it"
+        yield Effect(EffectClass.AVAILABILITY, what, MIN_IN_SYNC)
 
 
 def _sizes_of(topic: Topic) -> tuple[int, ...] | None:

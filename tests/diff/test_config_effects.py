@@ -243,6 +243,16 @@ def test_every_change_of_min_insync_replicas_clears_the_eligible_leaders() -> No
     assert "orders-0" in effect.what
 
 
+def test_clearing_the_eligible_leaders_of_a_partition_without_a_leader_may_lose_its_records() -> None:
+    observed = cluster("min.insync.replicas=2", "", "orders-0: 1,2,3 isr 1 size 7", "orders-1: 1,2,3 size 9")
+    first, second = observed.topics["orders"].partitions
+    first = replace(first, leader=None, isr=(), elr=(1, 2))
+    topic = replace(observed.topics["orders"], partitions=(first, replace(second, elr=())))
+    (effect,) = effects("min.insync.replicas=1", replace(observed, topics={"orders": topic}))
+    assert (effect.kind, effect.bytes) == (EffectClass.DESTROYS, 21)
+    assert "it then gets one by an unclean election alone, which may lose records" in effect.what
+
+
 @pytest.mark.parametrize(
     ("protect", "before", "changed", "codes"),
     [

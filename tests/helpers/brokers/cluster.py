@@ -59,7 +59,7 @@ MISSED_SOON = {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.m
 """A dead broker is missed, and may come again, after this time: 9 s by default, which many tests would wait for."""
 # Below the range that the kernel hands to outgoing connections, so that a broker finds its port free after a restart.
 FIRST_PORT, PORTS_OF_A_CLUSTER, MOST_CLUSTERS = 20000, 100, 100
-META, BOOTSTRAP = "meta.properties", "bootstrap.checkpoint"
+META = "meta.properties"
 MOUNT = ("mount", "-t", "tmpfs", "-o")
 JVM_FLAGS = (
     "-Xms64m",
@@ -298,7 +298,10 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
                 about = {"version": 1, "cluster.id": self.cluster_id, "node.id": broker_id, "directory.id": _new_id()}
                 (log_dir / META).write_text("".join(f"{key}={value}\n" for key, value in about.items()))
             scram = tuple(self.users.items()) if self.is_encrypted else ()
-            (self.log_dirs(broker_id)[0] / BOOTSTRAP).write_bytes(_bootstrap_records(self.version, scram))
+            place, records = _bootstrap_records(self.version, scram)
+            checkpoint = self.log_dirs(broker_id)[0] / place
+            checkpoint.parent.mkdir(exist_ok=True)
+            checkpoint.write_bytes(records)
 
     def _server_properties(self, broker_id: int) -> dict[str, str]:
         controllers = sorted(set(CONTROLLERS) & set(self.broker_ids))
@@ -433,8 +436,11 @@ def _flags(version: str, archive_to: Path | None) -> tuple[str, ...]:
 
 
 @functools.cache
-def _bootstrap_records(version: str, passwords: tuple[tuple[str, str], ...]) -> bytes:
-    """Return the first records of a cluster's metadata, as Kafka's own tool writes them: features, and SCRAM users."""
+def _bootstrap_records(version: str, passwords: tuple[tuple[str, str], ...]) -> tuple[Path, bytes]:
+    """Return the first records of a cluster's metadata, as Kafka's own tool writes them: features, and SCRAM users.
+
+    They are in a file of the log dir, since 4.4 in the folder of the metadata's own log.
+    """
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "server.properties"
         lines = {
@@ -451,7 +457,8 @@ def _bootstrap_records(version: str, passwords: tuple[tuple[str, str], ...]) -> 
         for user, password in passwords:
             command += ["--add-scram", f"SCRAM-SHA-512=[name={user},password={password}]"]
         subprocess.run(command, check=True, capture_output=True, timeout=HANG)
-        return (Path(folder) / BOOTSTRAP).read_bytes()
+        (checkpoint,) = Path(folder).rglob("*.checkpoint")
+        return checkpoint.relative_to(folder), checkpoint.read_bytes()
 
 
 def _new_id() -> str:
