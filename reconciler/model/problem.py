@@ -15,6 +15,8 @@ CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE = "KR411", "KR412", "KR413"
 RATE = "KR356"
 """The violation of a limit of a rate: raised or not, what would fit is for the operator to say."""
 LIMITS = (CHANGED_PARTITIONS, MOVED_BYTES, DISK_USE)
+STAGE_LIMIT = "KR419"
+"""The violation of a limit in a state between, though the plan ends within it."""
 DELETED_TOPICS, DELETED_BYTES, STILL_READ, RENAMED = "KR415", "KR416", "KR417", "KR418"
 DELETIONS = (DELETED_TOPICS, DELETED_BYTES, STILL_READ, RENAMED)
 """The violations of what may be deleted: no other placement helps, somebody has to say what is meant."""

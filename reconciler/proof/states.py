@@ -25,7 +25,7 @@ from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.desired import Desired, Placement, Spread
 from reconciler.model.effect import EffectClass
 from reconciler.model.plan import Plan
-from reconciler.model.problem import DISK_USE
+from reconciler.model.problem import DISK_USE, STAGE_LIMIT
 from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
 from reconciler.proof.arithmetic import (
     NONE,
@@ -317,16 +317,24 @@ def _count_faults(course: _Course, plan: Plan, desired: Desired) -> Iterator[Fau
     limit = desired.cluster.limits.replicas_per_broker
     if limit is None:
         return
-    ids = _broker_ids(course)
-    target = course.demands.snapshot.target
-    start = np.bincount(positions_in(ids, target[target >= 0]), minlength=len(ids)) + _created(plan, ids)
-    one = np.ones((len(course.moves), 1), dtype=np.int64)
-    arriving, begin = _flows(course, ids, start, arriving=one, leaving=one)
-    is_broken = (arriving > 0) & (begin + arriving > np.maximum(limit, begin))
-    for stage, broker in np.argwhere(is_broken)[:1].tolist():
-        count = begin[stage, broker] + arriving[stage, broker]
-        number = int(np.unique(course.moves.stage)[stage])
-        yield number, f"broker {ids[broker]} would hold {count} replicas, and limits.replicasPerBroker is {limit}"
+    moves, target, created = course.moves, course.demands.snapshot.target, _created(plan)
+    ids = np.unique([*_broker_ids(course), *created[1]]).astype(np.int64)
+    numbers = np.unique([*moves.stage, *created[0]]).astype(np.int64)
+    arriving, leaving = np.zeros((2, len(numbers), len(ids)), dtype=np.int64)
+    np.add.at(arriving, (positions_in(numbers, created[0]), positions_in(ids, created[1])), 1)
+    for flow, brokers, others in ((arriving, moves.after, moves.before), (leaving, moves.before, moves.after)):
+        row, seat = np.nonzero(is_new(brokers, others))
+        np.add.at(flow, (positions_in(numbers, moves.stage[row]), positions_in(ids, brokers[row, seat])), 1)
+    start = np.bincount(positions_in(ids, target[target >= 0]), minlength=len(ids))
+    # What a stage takes away is there until its end.
+    count = start + np.cumsum(arriving, axis=0) - np.cumsum(leaving, axis=0) + leaving
+    # A violation of the plan says which broker is too full; `apply` refuses such a plan.
+    declared = [violation.message for violation in plan.violations if violation.code == STAGE_LIMIT]
+    for stage, broker in np.argwhere((arriving > 0) & (count > limit)).tolist():
+        held = f"broker {ids[broker]} would hold {count[stage, broker]} replicas"
+        if not any(message.startswith(f"broker {ids[broker]} would hold ") for message in declared):
+            yield int(numbers[stage]), f"{held}, and limits.replicasPerBroker is {limit}"
+            return
 
 
 def _disk_faults(course: _Course, plan: Plan, desired: Desired, by_dir: Collection[int]) -> Iterator[Fault]:
@@ -410,9 +418,15 @@ def _bytes_on(course: _Course, broker: Broker) -> int | None:
     return reported.get(broker.id, exact_sum(sizes) if bool((sizes >= 0).all()) else None)
 
 
-def _created(plan: Plan, ids: Ints) -> Ints:
-    """Return [brokers] the replicas of new partitions."""
-    changes = (change for change in plan.topic_changes if isinstance(change, CreateTopic | CreatePartitions))
-    brokers = [b for change in changes for replicas in change.assignment.values() for b in replicas]
-    place = positions_in(ids, np.array(brokers, dtype=np.int64))
-    return np.bincount(place[place >= 0], minlength=len(ids))
+def _created(plan: Plan) -> Ints:
+    """Return [2, replicas] of new partitions: the stage in which each is made, and its broker."""
+    found = [
+        (stage.number, broker_id)
+        for stage in plan.stages
+        if isinstance(stage, TopicsStage)
+        for change in (plan.topic_changes[place] for place in stage.changes)
+        if isinstance(change, CreateTopic | CreatePartitions)
+        for replicas in change.assignment.values()
+        for broker_id in replicas
+    ]
+    return np.array(found, dtype=np.int64).reshape(-1, 2).T

@@ -4,9 +4,9 @@ Kafka would copy all new replicas of a partition at once. Steps keep the load of
 let each state between them be checked: racks, in-sync replicas, and who leads.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise, product
 
 import numpy as np
 
@@ -28,13 +28,27 @@ def chains(moves: Moves, situation: Situation) -> Steps:
     is_plain = _is_plain(moves, situation, leader)
     whole, others = np.flatnonzero(is_plain), np.flatnonzero(~is_plain)
     unlike = moves.part(others)
-    standings = situation.standings(unlike, leader[others])
-    walked = [_walked(_Walk.of(move, situation, standing)) for move, standing in zip(unlike, standings, strict=True)]
+    walked = [_walked(walk) for walk in _walks(unlike, situation, leader[others])]
     found = _plain_steps(moves.part(whole), situation, leader[whole]).and_then(Steps.of(walked))
     if not walked:
         return found
     of_move = np.append(whole, np.repeat(others, [*map(len, walked)]))
     return found.part(np.argsort(of_move, kind="stable"))
+
+
+def walks(moves: Moves, situation: Situation) -> list["Walk"]:
+    """Return the way of each partition as a value."""
+    return [*_walks(moves, situation, situation.leaders(moves))]
+
+
+def _walks(moves: Moves, situation: Situation, leader: Ints) -> Iterator["Walk"]:
+    for move, standing in zip(moves, situation.standings(moves, leader), strict=True):
+        yield Walk.of(move, situation, standing)
+
+
+def chains_through(walks: Iterable["Walk"], sets: Iterable[Sequence[frozenset[int]]]) -> Steps:
+    """Return the steps of these partitions, each of which passes exactly its replica sets, the last its goal."""
+    return Steps.of([_walked(walk, () if walk.dead else some) for walk, some in zip(walks, sets, strict=True)])
 
 
 def _is_plain(moves: Moves, situation: Situation, leader: Ints) -> Bools:
@@ -78,13 +92,14 @@ def _size(move: Move, added: Sequence[int]) -> int:
     return move.bytes // len(added) if added else 0
 
 
-def _walked(walk: "_Walk") -> tuple[Step, ...]:
+def _walked(walk: "Walk", sets: Sequence[frozenset[int]] = ()) -> tuple[Step, ...]:
+    """Return the steps through these replica sets; without any, through those that are the best for the partition."""
     move, situation = walk.move, walk.situation
-    if walk.heir is None and len(walk.added) <= situation.per_partition:
+    if walk.heir is None and len(walk.added) <= situation.per_partition and not sets[:-1]:
         return (_step(walk, move.from_replicas, move.to_replicas, walk.leader),)
     steps: list[Step] = []
     current, leader = move.from_replicas, walk.leader
-    for target in _targets(walk):
+    for target in _through(walk, sets) if sets else _targets(walk):
         step = _step(walk, current, target, leader)
         steps.append(step)
         leader = step.elected if step.elected is not None else _leader_after(leader, target)
@@ -93,8 +108,8 @@ def _walked(walk: "_Walk") -> tuple[Step, ...]:
 
 
 @dataclass(slots=True)
-class _Walk:
-    """One partition on its way."""
+class Walk:
+    """The way of one partition from the replicas before its move to those after it."""
 
     move: Move
     situation: Situation
@@ -106,8 +121,29 @@ class _Walk:
     in_sync: int
     size: int
 
+    def next_sets(self, current: frozenset[int]) -> Iterator[frozenset[int]]:
+        """Yield the replica sets that a step may end at: the goal, or one replica more, less, or in place of another.
+
+        Dead replicas are replaced all at once, so a partition that has any passes the sets that are best for it.
+        """
+        goal, situation = frozenset(self.move.to_replicas), self.situation
+        if self.dead:
+            sets = [frozenset(self.move.from_replicas), *map(frozenset, _targets(self))]
+            yield from (after for before, after in pairwise(sets) if before == current != after)
+            return
+        missing, extra = sorted(goal - current), sorted(current - goal)
+        if len(missing) <= situation.per_partition:
+            yield goal
+        least, most = sorted((len(current), len(goal)))
+        for added, removed in product([*combinations(missing, 1), ()], [*combinations(extra, 1), ()]):
+            reached = current.union(added).difference(removed)
+            is_between = reached not in (current, goal) and least <= len(reached) <= most
+            if is_between and _excess(self, reached) <= _excess(self, current):
+                yield reached
+
     @classmethod
-    def of(cls, move: Move, situation: Situation, standing: Standing) -> "_Walk":
+    def of(cls, move: Move, situation: Situation, standing: Standing) -> "Walk":
+        """Return the way of that move, whose partition stands so when it begins."""
         before, alive, leader = move.from_replicas, situation.alive, standing.leader
         isr = [replica for replica in standing.isr if replica in before and replica in alive]
         rules = situation.rules.get(move.topic_partition.topic)
@@ -141,7 +177,7 @@ def _heir(
     return min(candidates, key=lambda replica: (replica not in leadable, candidates.index(replica)), default=None)
 
 
-def _targets(walk: _Walk) -> Iterator[tuple[int, ...]]:
+def _targets(walk: Walk) -> Iterator[tuple[int, ...]]:
     """Yield the ordered replicas at which each step ends."""
     current, leader = walk.move.from_replicas, walk.leader
     handed_over = _handed_over(walk, current)
@@ -154,7 +190,23 @@ def _targets(walk: _Walk) -> Iterator[tuple[int, ...]]:
         yield current
 
 
-def _handed_over(walk: _Walk, current: tuple[int, ...]) -> tuple[int, ...] | None:
+def _through(walk: Walk, sets: Iterable[frozenset[int]]) -> Iterator[tuple[int, ...]]:
+    """Yield the ordered replicas at which each step ends that passes these sets, after the leader has handed over."""
+    current, leader = walk.move.from_replicas, walk.leader
+    handed_over = _handed_over(walk, current)
+    if handed_over is not None:
+        current, leader = handed_over, walk.heir
+        yield current
+    for reached in sets:
+        if reached == frozenset(walk.move.to_replicas):
+            current = walk.move.to_replicas
+        else:
+            current = _ordered(walk, current, reached, _head(walk, current, reached, leader))
+        leader = _leader_after(leader, current)
+        yield current
+
+
+def _handed_over(walk: Walk, current: tuple[int, ...]) -> tuple[int, ...] | None:
     """Return a target with the heir in front, for which nothing is copied but what replaces dead replicas.
 
     Where that would break the rack rule, the dead ones stay: Kafka ends a change of order at once, whoever is in sync.
@@ -174,7 +226,7 @@ def _handed_over(walk: _Walk, current: tuple[int, ...]) -> tuple[int, ...] | Non
     return (heir, *(replica for replica in current if replica != heir))
 
 
-def _next_target(walk: _Walk, current: tuple[int, ...], leader: int | None) -> tuple[int, ...]:
+def _next_target(walk: Walk, current: tuple[int, ...], leader: int | None) -> tuple[int, ...]:
     goal = walk.move.to_replicas
     missing = sum(replica not in current for replica in goal)
     copies = walk.situation.per_partition
@@ -186,7 +238,7 @@ def _next_target(walk: _Walk, current: tuple[int, ...], leader: int | None) -> t
     return _ordered(walk, current, reached, _head(walk, current, reached, leader))
 
 
-def _options(walk: _Walk, current: Sequence[int], going: Sequence[int], *, copies: int) -> Iterator[frozenset[int]]:
+def _options(walk: Walk, current: Sequence[int], going: Sequence[int], *, copies: int) -> Iterator[frozenset[int]]:
     """Yield the sets that a step may end at: dead replicas out, the factor between now and wanted, the best first.
 
     So many copies are better than more, which only dead replicas allow, more replicas better than fewer, and the
@@ -206,21 +258,21 @@ def _options(walk: _Walk, current: Sequence[int], going: Sequence[int], *, copie
                     yield staying.union(added).difference(removed)
 
 
-def _going(walk: _Walk, current: Sequence[int], leader: int | None) -> list[int]:
+def _going(walk: Walk, current: Sequence[int], leader: int | None) -> list[int]:
     """Return the living replicas that are to go, in the order in which they should leave."""
     goal = walk.move.to_replicas
     living = (replica for replica in current if replica not in goal and replica not in walk.dead)
     return sorted(living, key=lambda replica: _order_of_leaving(walk, current, replica, leader))
 
 
-def _order_of_leaving(walk: _Walk, current: Sequence[int], replica: int, leader: int | None) -> tuple[int, int, int]:
+def _order_of_leaving(walk: Walk, current: Sequence[int], replica: int, leader: int | None) -> tuple[int, int, int]:
     """Sort by: brokers that must empty first; a leader last, unless it must not lead and nobody could take over."""
     # False sorts before True: what drains is first. A leader that leaves costs its clients a new connection.
     haste = 1 if replica != leader else 0 if replica in walk.situation.unfit_leaders else 2
     return (replica not in walk.situation.leaving, haste, current.index(replica))
 
 
-def _least_excess(walk: _Walk, options: Iterator[frozenset[int]], current: Sequence[int]) -> frozenset[int]:
+def _least_excess(walk: Walk, options: Iterator[frozenset[int]], current: Sequence[int]) -> frozenset[int]:
     """Return the first option that is no worse than now, else the first of the least excess."""
     best = next(options)
     least = _excess(walk, best)
@@ -235,13 +287,13 @@ def _least_excess(walk: _Walk, options: Iterator[frozenset[int]], current: Seque
     return best
 
 
-def _excess(walk: _Walk, replicas: Collection[int]) -> int:
+def _excess(walk: Walk, replicas: Collection[int]) -> int:
     if walk.rules is None or walk.rules.spread is Spread.IGNORE:
         return 0
     return walk.rules.rack_excess(tuple(replicas))
 
 
-def _head(walk: _Walk, current: Sequence[int], reached: frozenset[int], leader: int | None) -> int:
+def _head(walk: Walk, current: Sequence[int], reached: frozenset[int], leader: int | None) -> int:
     """Return the preferred leader on the way: the present one if it may be, so that nothing is elected twice."""
     leadable = (walk.rules.leadable if walk.rules else reached) - walk.situation.unfit_leaders
     order = [replica for replica in dict.fromkeys((*walk.move.to_replicas, *current)) if replica in reached]
@@ -256,7 +308,7 @@ def _head(walk: _Walk, current: Sequence[int], reached: frozenset[int], leader: 
     return next((replica for replica in order if replica in leadable), order[0])
 
 
-def _ordered(walk: _Walk, current: Sequence[int], reached: frozenset[int], head: int) -> tuple[int, ...]:
+def _ordered(walk: Walk, current: Sequence[int], reached: frozenset[int], head: int) -> tuple[int, ...]:
     goal = walk.move.to_replicas
     final = [replica for replica in goal if replica in reached and replica != head]
     other = [replica for replica in current if replica in reached and replica not in goal and replica != head]
@@ -264,7 +316,7 @@ def _ordered(walk: _Walk, current: Sequence[int], reached: frozenset[int], head:
     return (head, *final, *other)
 
 
-def _must_hand_over(walk: _Walk, leader: int | None) -> bool:
+def _must_hand_over(walk: Walk, leader: int | None) -> bool:
     """Whether the leadership has to leave its broker before the data does."""
     return leader in walk.situation.unfit_leaders and leader not in walk.move.to_replicas
 
@@ -274,7 +326,7 @@ def _leader_after(leader: int | None, target: Sequence[int]) -> int:
     return leader if leader is not None and leader in target else target[0]
 
 
-def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader: int | None) -> Step:
+def _step(walk: Walk, current: tuple[int, ...], target: tuple[int, ...], leader: int | None) -> Step:
     whole = walk.move
     is_whole = current == whole.from_replicas and target == whole.to_replicas
     added = whole.added if is_whole else tuple([replica for replica in target if replica not in current])
@@ -300,7 +352,7 @@ def _step(walk: _Walk, current: tuple[int, ...], target: tuple[int, ...], leader
     )
 
 
-def _is_to_elect(walk: _Walk, target: tuple[int, ...], leader: int | None) -> bool:
+def _is_to_elect(walk: Walk, target: tuple[int, ...], leader: int | None) -> bool:
     """Whether the first replica is to lead once a step has ended, if it does not: at the end, or when one must go."""
     if _must_hand_over(walk, leader):
         return True
@@ -309,7 +361,7 @@ def _is_to_elect(walk: _Walk, target: tuple[int, ...], leader: int | None) -> bo
     return target == walk.move.to_replicas and (walk.situation.is_election_wanted or is_forced)
 
 
-def _urgency(walk: _Walk, removed: Collection[int], *, is_handover: bool) -> int:
+def _urgency(walk: Walk, removed: Collection[int], *, is_handover: bool) -> int:
     if not walk.dead.isdisjoint(walk.dead if is_handover else removed):
         return Urgency.REPAIR + min(walk.in_sync, MOST_IN_SYNC)
     if is_handover:

@@ -1,13 +1,14 @@
 """Packs chains of steps into stages: as few as `moves.perStage` and urgency allow, each no longer than it must be.
 
 A stage is a set: any part of it may be done or in flight, and nobody inside it waits for the slowest. So nothing but
-its size, its disks and the order of a chain limits it. A run takes as long as the sum of its stages, and a stage as
-long as its busiest broker needs in its busier direction. That sum is least where every stage has its even part of the
-busiest broker's bytes, and no broker falls behind.
+its size, the room on its brokers and the order of a chain limits it. A run takes as long as the sum of its stages, and
+a stage as long as its busiest broker needs in its busier direction. That sum is least where every stage has its even
+part of the busiest broker's bytes, and no broker falls behind.
 
 Two passes do that. `_spread` deals the steps over the stages (`dealing`), the more urgent first. `_settled` then goes
-through the stages in order and counts the disks: a step that would overfill one is put off to a later stage, after
-other steps have freed room.
+through the stages in order and counts replicas and bytes: a step for which a broker has no room is put off to a later
+stage, after other steps have freed room. Where that ends with steps that have no room at all, it is tried again with
+an eye on what is still to come (`room.Outlook`), and then by a search (`safe_order`).
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -18,7 +19,7 @@ import numpy as np
 from reconciler.model.columns import Ints
 from reconciler.model.desired import MovePolicy
 from reconciler.staging.dealing import Dealing, Loads
-from reconciler.staging.disk import DiskUse
+from reconciler.staging.room import Outlook, Room
 from reconciler.staging.safe_order import loads_in_order, safe_order
 from reconciler.staging.step import Steps, Urgency
 
@@ -27,34 +28,42 @@ Rank = int
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The steps of each stage, in the order in which a run admits them, what they ask, and the disks after the run."""
+    """The steps of each stage, in the order in which a run admits them, what they ask, and the room after the run."""
 
     stages: tuple[Steps, ...]
     loads: tuple[Loads, ...]
-    disk: DiskUse
+    room: Room
 
 
-def pack(steps: Steps, policy: MovePolicy, disk: DiskUse) -> Packed:
-    """Return the stages: each respects `perStage` and, where it can be, the disks, with nothing freed inside it.
+def pack(steps: Steps, policy: MovePolicy, room: Room) -> Packed:
+    """Return the stages: each respects `perStage` and, where it can be, the limits, with nothing freed inside it.
 
     The chains' steps keep their order, in different stages. The more urgent steps go first. Leaders that must leave
     their brokers do so in stages of their own, unless there is something to repair.
     """
     run = _Run.of(steps)
-    after = disk.copy()
-    stages: list[Sequence[Rank]] = list(_settled(run, _spread(run, policy), policy, after))
-    if after.excess and after.is_forced:
+    dealt, after = _spread(run, policy), room.copy()
+    stages: list[Sequence[Rank]] = list(_settled(run, dealt, policy, after))
+    if after.is_forced and after.counts.excess:
+        far = room.copy()
+        other: list[Sequence[Rank]] = list(_settled(run, dealt, policy, far, Outlook(run.steps, room.counts)))
+        stages, after = min((stages, after), (other, far), key=_worth)
+    if after.is_forced:
         following = [rank if rank >= 0 else None for rank in run.following.tolist()]
-        order = safe_order(run.steps, following, np.flatnonzero(run.before < 0).tolist(), disk)
+        order = safe_order(run.steps, following, np.flatnonzero(run.before < 0).tolist(), room)
         if order is not None:
-            safe = disk.copy()
-            other: list[Sequence[Rank]] = list(loads_in_order(run.steps, following, order, policy, safe))
-            if (safe.excess, len(other)) < (after.excess, len(stages)):
-                stages, after = other, safe
+            safe = room.copy()
+            other = list(loads_in_order(run.steps, following, order, policy, safe))
+            stages, after = min((stages, after), (other, safe), key=_worth)
     # By rank: the most urgent first, of these the largest, so that none ends alone.
     columns = [np.array(sorted(stage), dtype=np.int64) for stage in stages]
     found = tuple(run.steps.part(column) for column in columns)
     return Packed(found, tuple(run.loads.part(column) for column in columns), after)
+
+
+def _worth(way: tuple[Sequence[Sequence[Rank]], Room]) -> tuple[tuple[int, int], int]:
+    """Return what decides between ways: the excess over limits, then the number of stages."""
+    return way[1].excess, len(way[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +122,7 @@ def _waves(steps: Steps, apart: Collection[Rank], before: Ints, deeper: Sequence
 
 
 def _spread(run: _Run, policy: MovePolicy) -> list[list[Rank]]:
-    """Return the ranks of each stage: disks are not looked at yet."""
+    """Return the ranks of each stage: limits are not looked at yet."""
     stage_of = np.full(len(run.steps), -1, dtype=np.int64)
     count, last = 0, np.zeros(0, dtype=np.int64)
     for number in np.unique(run.wave):
@@ -163,25 +172,26 @@ def _dealt_by(dealing: Dealing, run: _Run, wave: Ints, stage_of: Ints) -> Ints:
 
 
 def _settled(
-    run: _Run, stages: Sequence[Sequence[Rank]], policy: MovePolicy, disk: DiskUse
+    run: _Run, stages: Sequence[Sequence[Rank]], policy: MovePolicy, room: Room, outlook: Outlook | None = None
 ) -> Iterator[Sequence[Rank]]:
-    """Yield the stages with each step put off that would overfill a disk where it was dealt to.
+    """Yield the stages with each step put off for which there is no room where it was dealt to.
 
     A copy counts from its stage's begin, a replica that goes until its end: so whatever part of a stage is done or in
-    flight, no disk holds more than was counted.
+    flight, no broker holds more than was counted. With an outlook a step is also put off if it would leave others
+    without room for ever.
     """
-    if not disk.is_limited:
+    if not room.is_limited:
         for stage in stages:
-            disk.take_and_free(run.steps.part(np.array(stage, dtype=np.int64)))
+            room.disk.take_and_free(run.steps.part(np.array(stage, dtype=np.int64)))
             yield stage
         return
-    settling = _Settling(run, policy, disk)
+    settling = _Settling(run, policy, room, outlook)
     dealt, put_off = list(stages), list[Rank]()
     while dealt or put_off:
         due = sorted([*put_off, *(dealt.pop(0) if dealt else ())])
         placed = settling.fitting(due, [])
         if not placed and not dealt:
-            # Nothing fits a disk any more: one step passes all the same, and what fits beside it, so that work goes on.
+            # Nothing fits any more: one step passes all the same, and what fits beside it, so that work goes on.
             placed = settling.fitting(due, [settling.forced(due)])
         put_off = sorted(set(due).difference(placed))
         if placed:
@@ -192,8 +202,8 @@ def _settled(
 class _Settling:
     """Places steps stage by stage."""
 
-    def __init__(self, run: _Run, policy: MovePolicy, disk: DiskUse) -> None:
-        self._run, self._policy, self._disk = run, policy, disk
+    def __init__(self, run: _Run, policy: MovePolicy, room: Room, outlook: Outlook | None) -> None:
+        self._run, self._policy, self._room, self._outlook = run, policy, room, outlook
         self._before = run.before.tolist()
         self._ended: set[Rank] = {-1}
 
@@ -204,22 +214,28 @@ class _Settling:
             is_room = (
                 len(placed) < self._policy.per_stage and self._run.is_alike(rank, placed) and rank not in placed[:1]
             )
-            if self._is_ready(rank) and is_room and not self._disk.shortfall(step):
-                self._disk.begin(step)
+            is_fit = is_room and self._is_ready(rank) and self._room.fits(step)
+            if is_fit and (self._outlook is None or self._outlook.allows(step)):
+                self._begin(rank)
                 placed.append(rank)
         return placed
 
     def forced(self, waiting: Sequence[Rank]) -> Rank:
-        """Return the step that overfills a broker the least, begun."""
-        steps, disk = self._run.steps, self._disk
-        rank = min(filter(self._is_ready, waiting), key=lambda one: (disk.shortfall(steps[one]), one))
-        disk.yield_to(steps[rank], (steps[other] for other in waiting))
-        disk.begin(steps[rank])
+        """Return the step for which the least room is missing, begun."""
+        steps, room = self._run.steps, self._room
+        rank = min(filter(self._is_ready, waiting), key=lambda one: (room.shortfall(steps[one]), one))
+        room.yield_to(steps[rank], (steps[other] for other in waiting))
+        self._begin(rank)
         return rank
+
+    def _begin(self, rank: Rank) -> None:
+        self._room.begin(self._run.steps[rank])
+        if self._outlook is not None:
+            self._outlook.take(self._run.steps[rank])
 
     def end(self, placed: Sequence[Rank]) -> None:
         """Free what the steps of a stage removed."""
-        self._disk.end([self._run.steps[rank] for rank in placed])
+        self._room.end([self._run.steps[rank] for rank in placed])
         self._ended.update(placed)
 
     def _is_ready(self, rank: Rank) -> bool:

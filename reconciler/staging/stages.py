@@ -1,8 +1,9 @@
 """Puts moves, topic changes and elections into the stages of a plan, in the order in which they are safe."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import starmap
 
 import numpy as np
@@ -20,13 +21,16 @@ from reconciler.model.plan import LogDirUse
 from reconciler.model.problem import Problem
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, TopicsStage, elections_of, numbered
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.staging.chain import chains
+from reconciler.staging.chain import chains, chains_through, walks
 from reconciler.staging.dir_stages import dir_stages, makes_room
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.estimate import stage_seconds
 from reconciler.staging.packing import Packed, pack
 from reconciler.staging.problems import by_code, deletion_violations, election_warnings, violations, warnings
-from reconciler.staging.step import Steps, situation
+from reconciler.staging.room import ReplicaCounts, Room, count_violations, replicas_created, replicas_now
+from reconciler.staging.safe_order import MOST_STEPS
+from reconciler.staging.step import Situation, Steps, situation
+from reconciler.staging.ways import other_ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class TimedChanges:
     before: tuple[TopicChange, ...] = ()
     after_moves: tuple[TopicChange, ...] = ()
     last: tuple[TopicChange, ...] = ()
+    is_after_all: bool = False
+    """Whether those after moves wait for all moves, not only for those of their own topics."""
 
     @property
     def in_order(self) -> tuple[TopicChange, ...]:
@@ -85,23 +91,26 @@ def stage_moves(
     whole = given.part(order[given.is_change[order]])
     due, skipped = due_now(elections_now, whole, observed)
     at = situation(observed, desired, rules, {election.topic_partition: election.leader for election in due})
-    steps = chains(whole, at)
-    changes = timed(topic_changes, whole, observed)
-    # New topics are there before anything moves: Kafka has put their logs somewhere by then, which its next choice
-    # counts.
-    share, policy = desired.cluster.limits.disk_use, desired.cluster.moves
-    disk = DiskUse(observed, steps, share, _created(changes))
-    first = makes_room(dir_moves, steps, disk) if dir_moves else frozenset[int]()
-    if first:
-        now = dict(zip(whole.topic_partitions(), lists_of(whole.before), strict=True))
-        early = [replace(one, replicas=now.get(one.topic_partition, one.replicas)) for one in dir_moves]
-        early = [one for one in early if one.broker in first]
-        disk = DiskUse(observed, steps, share, _created(changes), early)
-    packed = pack(steps, policy, disk)
-    disk = packed.disk
+    steps, limits, policy = chains(whole, at), desired.cluster.limits, desired.cluster.moves
+    held = replicas_now(observed) if limits.replicas_per_broker is not None else Counter[int]()
+
+    def counts(changes: Iterable[TopicChange]) -> ReplicaCounts:
+        return ReplicaCounts(limits.replicas_per_broker, steps, held, replicas_created(changes))
+
+    # Brokers that could come above the limit if everything came before anything leaves.
+    full = counts(topic_changes).ceiling.keys()
+    is_crowding = not replicas_created(topic_changes).keys().isdisjoint(full)
+    for late in (frozenset[int](), full)[: 1 + is_crowding]:
+        changes = timed(topic_changes, whole, observed, full=full, late=late)
+        disk, first = _disks(observed, steps, limits.disk_use, changes, dir_moves)
+        packed = _packed(steps, policy, Room(disk, counts(changes.before)), whole, at)
+        # If new partitions take the room that moves need, they are made after all moves.
+        if not packed.room.counts.excess or not packed.stages:
+            break
+    disk = packed.room.disk
     inside = disk.first, disk.moved_inside([one for one in dir_moves if one.broker not in first])
     stages = numbered(_in_order(packed, due, changes, policy, inside))
-    batch = desired.cluster.moves.election_batch
+    batch = policy.election_batch
     batches = sum(-(-len(elections_of(stage)) // batch) for stage in stages)
     destinations = sorted(steps.destinations.union(one.broker for one in dir_moves))
     return Staging(
@@ -113,14 +122,45 @@ def stage_moves(
         ),
         violations=by_code(
             violations(whole, desired, observed, disk, destinations),
+            count_violations(stages, changes.in_order, held, limits),
             deletion_violations(changes.in_order, desired.cluster),
         ),
         disk_peak=disk.peak,
-        crowded=disk.crowded if desired.cluster.limits.disk_use is not None else {},
-        excess=disk.excess if desired.cluster.limits.disk_use is not None else 0,
+        crowded=disk.crowded if limits.disk_use is not None else {},
+        excess=disk.excess if limits.disk_use is not None else 0,
         log_dirs=_log_dirs(disk),
         predicted_log_dirs=_predicted(disk, steps),
     )
+
+
+def _packed(steps: Steps, policy: MovePolicy, room: Room, moves: Moves, situation: Situation) -> Packed:
+    """Return the stages; if brokers have no room for the steps in any order that was found, of other steps."""
+    packed = pack(steps, policy, room)
+    if not packed.room.counts.excess or not 0 < len(steps) <= MOST_STEPS:
+        return packed
+    whole = walks(moves, situation)
+    sets = other_ways(whole, room.counts.free())
+    if sets is None:
+        return packed
+    other = pack(chains_through(whole, sets), policy, room)
+    return min(packed, other, key=lambda each: each.room.excess)
+
+
+def _disks(
+    observed: Cluster, steps: Steps, share: Fraction | None, changes: TimedChanges, dir_moves: Sequence[DirMove]
+) -> tuple[DiskUse, frozenset[int]]:
+    """Return the disks before the first move, and the brokers whose moves inside make room before that."""
+    # New topics are there before anything moves: Kafka has put their logs somewhere by then, which its next choice
+    # counts.
+    disk = DiskUse(observed, steps, share, _created(changes))
+    first = makes_room(dir_moves, steps, disk) if dir_moves else frozenset[int]()
+    if first:
+        moves = steps.moves.part(np.flatnonzero(steps.depth == 0))
+        now = dict(zip(moves.topic_partitions(), lists_of(moves.before), strict=True))
+        early = [replace(one, replicas=now.get(one.topic_partition, one.replicas)) for one in dir_moves]
+        early = [one for one in early if one.broker in first]
+        disk = DiskUse(observed, steps, share, _created(changes), early)
+    return disk, first
 
 
 def _created(changes: TimedChanges) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
@@ -163,8 +203,9 @@ def _in_order(
     counts = [len(changes.before), len(changes.after_moves), len(changes.last)]
     before, after, last = (tuple(range(sum(counts[:part]), sum(counts[: part + 1]))) for part in range(3))
     waiting = {change.topic for change in changes.after_moves}
-    looked_at = enumerate(packed.stages if waiting else ())
-    ends = [number for number, steps in looked_at if not waiting.isdisjoint(steps.moves.topics_moved)]
+    looked_at = packed.stages if waiting else ()
+    is_waiting = (changes.is_after_all or not waiting.isdisjoint(steps.moves.topics_moved) for steps in looked_at)
+    ends = [number for number, is_end in enumerate(is_waiting) if is_end]
     stages: list[Stage] = [TopicsStage(0, before)] if before else []
     if due:
         stages.append(ElectStage(0, spread_over_leaders(due)))
@@ -235,7 +276,14 @@ def _is_in_sync(election: Election, observed: Cluster) -> bool:
 KINDS = (CreateTopic, AlterConfigs, CreatePartitions, DeleteTopic)
 
 
-def timed(changes: Sequence[TopicChange], moves: Moves, observed: Cluster) -> TimedChanges:
+def timed(
+    changes: Sequence[TopicChange],
+    moves: Moves,
+    observed: Cluster,
+    *,
+    full: Collection[int] = (),
+    late: Collection[int] = (),
+) -> TimedChanges:
     """Return the changes, split where one has parts that are safe at different times.
 
     What Kafka may refuse comes before what nobody can undo: new topics and configs, then growth, then, after all moves,
@@ -245,6 +293,9 @@ def timed(changes: Sequence[TopicChange], moves: Moves, observed: Cluster) -> Ti
     Two wait for their topic's moves. Growth, where these change the replication factor: Kafka wants the factor of the
     topic's first partition for a new one. And a higher min.insync.replicas, which until then fewer replicas might be
     in sync than it asks for; a lower one goes first, so that a lower factor never falls below it.
+
+    New partitions on brokers that are `late` wait for all moves; so do those that wait for moves anyway and come to
+    a broker that is `full`: one that has no room for everything before something leaves.
     """
     moved, is_refactored = moves.topics_moved, (moves.before >= 0).sum(axis=1) != (moves.after >= 0).sum(axis=1)
     refactored = moves.part(np.flatnonzero(is_refactored)).topics_moved
@@ -255,17 +306,18 @@ def timed(changes: Sequence[TopicChange], moves: Moves, observed: Cluster) -> Ti
         match change:
             case DeleteTopic():
                 last.append(change)
-            case CreatePartitions():
-                (after if change.topic in refactored else before).append(change)
+            case CreatePartitions() | CreateTopic():
+                is_crowding = not replicas_created([change]).keys().isdisjoint(late)
+                (after if is_crowding or change.topic in refactored else before).append(change)
             case AlterConfigs():
                 is_late = change.topic in moved and _is_late(change, observed, is_refactored=change.topic in refactored)
                 for part in _parts(change) if is_late or class_of(change) is EffectClass.DESTROYS else (change,):
                     is_waiting = is_late and MIN_ISR in {*part.set, *part.delete}
                     destroys = class_of(part) is EffectClass.DESTROYS
                     (last if destroys else after if is_waiting else before).append(part)
-            case CreateTopic():
-                before.append(change)
-    return TimedChanges(*(tuple(sorted(part, key=_order)) for part in (before, after, last)))
+    is_after_all = not replicas_created(after).keys().isdisjoint(full)
+    first, then, finally_ = (tuple(sorted(part, key=_order)) for part in (before, after, last))
+    return TimedChanges(first, then, finally_, is_after_all)
 
 
 def _order(change: TopicChange) -> tuple[int, str]:

@@ -10,9 +10,9 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.loads import Loads
 from reconciler.model.plan import Plan, Verdict
-from reconciler.model.problem import Problem, ReconcilerError, Severity, warning
+from reconciler.model.problem import STAGE_LIMIT, Problem, ReconcilerError, Severity, warning
 
-BROKEN_LIMIT, UNPROVED = "KR419", "KR847"
+UNPROVED = "KR847"
 
 
 class UnsafePlan(ReconcilerError):
@@ -29,9 +29,11 @@ def with_own_proof(plan: Plan, desired: Desired, observed: Cluster, loads: Loads
     from reconciler.proof.check import prove
 
     verdict = prove(plan, desired, observed, loads)
-    if verdict.is_limit_broken:
+    if verdict.is_limit_broken and verdict.wrong is not None:
         message = f"{verdict.wrong}: plan fewer topics at once, or give the brokers room"
-        violation = Problem(BROKEN_LIMIT, message, desired.cluster.at, Severity.VIOLATION)
+        places = desired.cluster.limits.at.items()
+        at = next((place for name, place in places if f"limits.{name}" in verdict.wrong), desired.cluster.at)
+        violation = Problem(STAGE_LIMIT, message, at, Severity.VIOLATION)
         return with_id(replace(plan, violations=(*plan.violations, violation)))
     if verdict.wrong is not None:
         folder = Path(tempfile.mkdtemp(prefix="reconciler-"))

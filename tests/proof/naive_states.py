@@ -1,18 +1,18 @@
 """Tries states of a stage one by one: some moves done, some in flight, some not begun. Slow, obvious, and apart."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from random import Random
 
 from helpers.plans.oracle import declared_topic
 
-from reconciler.model.change import CreatePartitions, CreateTopic
+from reconciler.model.change import CreatePartitions, CreateTopic, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, Placement, Spread
 from reconciler.model.move import Election, Move
 from reconciler.model.plan import Plan
-from reconciler.model.stage import ElectStage, ReassignStage
+from reconciler.model.stage import ElectStage, ReassignStage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
 
 Lists = dict[TopicPartition, tuple[int, ...]]
@@ -23,16 +23,15 @@ TRIED = 300
 def complaints(plan: Plan, desired: Desired, observed: Cluster, random: Random) -> Iterator[str]:
     """Yield what is wrong in the states of a plan's stages, each as the stage's number and a rule.
 
-    A disk that the plan itself names as too full is not named again.
+    A broker that the plan itself names as too full is not named again.
     """
     world = _World(desired, observed)
-    said = {f"disk {problem.message.split()[1]}" for problem in plan.violations if problem.code == "KR413"}
-    for change in plan.topic_changes:
-        if isinstance(change, CreateTopic | CreatePartitions):
-            for replicas in change.assignment.values():
-                world.beside.update(replicas)
+    words = {"KR413": "disk", "KR419": "replicasPerBroker"}
+    said = {f"{words[each.code]} {each.message.split()[1]}" for each in plan.violations if each.code in words}
     for stage in plan.stages:
         rules = world.broken(stage.moves, random) if isinstance(stage, ReassignStage) else set[str]()
+        if isinstance(stage, TopicsStage):
+            rules |= world.crowded_by(plan.topic_changes[place] for place in stage.changes)
         for move in stage.moves if isinstance(stage, ReassignStage) else ():
             world.end(move)
         if isinstance(stage, ReassignStage | ElectStage) and world.has_bad_election(stage.elections):
@@ -67,6 +66,17 @@ class _World:
         for b in move.removed:
             self.bytes.pop((key, b), None)
         self.lists[key] = move.to_replicas
+
+    def crowded_by(self, changes: Iterable[TopicChange]) -> set[str]:
+        """Make the new partitions of these changes; return which brokers are above the limit by them."""
+        made = Counter[int]()
+        for change in changes:
+            if isinstance(change, CreateTopic | CreatePartitions):
+                made.update(b for replicas in change.assignment.values() for b in replicas)
+        self.beside.update(made)
+        counts = Counter(b for ids in self.lists.values() for b in ids) + self.beside
+        most = self.desired.cluster.limits.replicas_per_broker
+        return {f"replicasPerBroker {b}" for b in made if most is not None and counts[b] > most}
 
     def has_bad_election(self, elections: Sequence[Election]) -> bool:
         pairs = [(self.lists[one.topic_partition], one) for one in elections]
@@ -141,8 +151,8 @@ class _World:
             ends[key] = tuple({*move.from_replicas, *move.to_replicas}) if how == 1 else move.to_replicas
         counts = Counter(b for ids in ends.values() for b in ids) + self.beside
         most = limits.replicas_per_broker
-        if most is not None and any(count > max(most, before[b]) for b, count in counts.items()):
-            found.add("replicasPerBroker")
+        if most is not None:
+            found.update(f"replicasPerBroker {b}" for b, count in counts.items() if count > max(most, before[b]))
         if limits.disk_use is not None:
             arriving = {b for move, _ in now.values() for b in move.added if self.sizes[move.topic_partition]}
             after = self._loads(now)

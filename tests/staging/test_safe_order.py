@@ -9,10 +9,12 @@ from fractions import Fraction
 import pytest
 from staging.cases import cluster, desired, move, rules_of
 
+from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Limits, MovePolicy
 from reconciler.model.stage import ReassignStage
 from reconciler.staging import safe_order
 from reconciler.staging.disk import DiskUse
+from reconciler.staging.room import ReplicaCounts, Room
 from reconciler.staging.stages import Staging, stage_moves
 from reconciler.staging.step import Step, Steps, Urgency
 
@@ -177,6 +179,11 @@ def test_the_search_ends_by_count() -> None:
     assert [problem.code for problem in staged(case).violations] == ["KR413"]
 
 
+def unlimited(observed: Cluster, steps: Sequence[Step]) -> Room:
+    columns = Steps.of([steps])
+    return Room(DiskUse(observed, columns, None), ReplicaCounts(None, columns, {}, {}))
+
+
 @pytest.mark.parametrize(
     ("urgency", "order"), [(Urgency.REPAIR + 2, (0, 1)), (Urgency.REPAIRED, (1, 0)), (Urgency.BALANCE, (1, 0))]
 )
@@ -185,7 +192,7 @@ def test_a_leader_hands_over_first_unless_there_is_something_to_repair(urgency: 
     copied = Step(move("t-0: 1 -> 2", size=5), (2,), (1,), load=5, source=1, urgency=urgency)
     handover = Step(move("t-1: 3,4 -> 4,3"), (), (), 0, source=3, urgency=Urgency.LEADERS, is_handover=True)
     steps = [copied, handover]
-    assert safe_order.safe_order(steps, [None, None], [0, 1], DiskUse(observed, Steps.of([steps]), None)) == order
+    assert safe_order.safe_order(steps, [None, None], [0, 1], unlimited(observed, steps)) == order
 
 
 def test_steps_of_a_safe_order_share_a_stage_up_to_its_limit() -> None:
@@ -193,7 +200,7 @@ def test_steps_of_a_safe_order_share_a_stage_up_to_its_limit() -> None:
     moves = [move(f"t-{number}: 1 -> 2", size=5) for number in range(4)]
     steps = [Step(one, (2,), (1,), load=5, source=1, urgency=Urgency.BALANCE) for one in moves]
     policy = MovePolicy(per_stage=3)
-    loads = safe_order.loads_in_order(steps, [None] * 4, range(4), policy, DiskUse(observed, Steps.of([steps]), None))
+    loads = safe_order.loads_in_order(steps, [None] * 4, range(4), policy, unlimited(observed, steps))
     assert list(loads) == [[0, 1, 2], [3]]
 
 
@@ -204,5 +211,5 @@ def test_a_search_asks_as_often_as_it_may_and_no_more(
     monkeypatch.setattr(safe_order, "MOST_ASKED", most)
     moves = [move("t-0: 1 -> 2", size=5), move("t-1: 1 -> 2", size=5)]
     steps = [Step(one, (2,), (1,), load=5, source=1, urgency=Urgency.BALANCE) for one in moves]
-    disk = DiskUse(cluster("1a 2a", "t-0: 1 size 5", "t-1: 1 size 5"), Steps.of([steps]), None)
-    assert safe_order.safe_order(steps, [None, None], [0, 1], disk) == order
+    room = unlimited(cluster("1a 2a", "t-0: 1 size 5", "t-1: 1 size 5"), steps)
+    assert safe_order.safe_order(steps, [None, None], [0, 1], room) == order

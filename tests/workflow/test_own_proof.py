@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers.clusters.mixed_clusters import mixed_cluster
 from helpers.clusters.small_cluster import small_cluster
 
 from reconciler.files.plan_file import read_plan
 from reconciler.files.snapshot import read_snapshot
 from reconciler.model.budget import Budget
-from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even
+from reconciler.model.desired import Balance, Desired, DesiredCluster, DesiredTopic, Even, Limits, Placement
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.plan import Plan, Source
+from reconciler.model.problem import Location
 from reconciler.model.stage import ElectStage, ReassignStage, Stage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.own_proof import UnsafePlan, refuse_unsafe_return, with_own_proof
@@ -25,10 +25,17 @@ EVEN = Desired(DesiredCluster("c", balance=Balance(replicas=Even())), {"t": Desi
 
 
 def test_a_state_above_a_limit_is_a_violation_that_names_its_stage_and_broker() -> None:
-    desired, observed = mixed_cluster(279)
-    plan = Planner().plan_or_remedies(desired, observed)
-    (violation,) = [each for each in plan.violations if each.code == "KR419"]
-    assert violation.message.startswith("stage 3: broker 26 would hold 14 replicas, and limits.replicasPerBroker is 12")
+    """Two brokers that are full and have to swap."""
+    at = Location("cluster.yaml", 7)
+    limits = Limits(replicas_per_broker=1, at={"replicasPerBroker": at})
+    topic = DesiredTopic("t", placement=Placement(assignment=((2,), (1,))))
+    desired, observed = Desired(DesiredCluster("c", limits=limits), {"t": topic}), small_cluster("t-0: 1", "t-1: 2")
+    plan = plan_of(desired, observed)
+    (declared,) = plan.violations
+    assert (declared.code, declared.at) == ("KR419", at)
+    (violation,) = with_own_proof(replace(plan, violations=()), desired, observed, None).violations
+    assert (violation.code, violation.at) == ("KR419", at)
+    assert violation.message.startswith("stage 1: broker 2 would hold 2 replicas, and limits.replicasPerBroker is 1")
 
 
 def test_what_is_not_proved_is_a_warning_that_names_it() -> None:
