@@ -80,8 +80,8 @@ class PriceLevel:
 
     objective: Annotated[
         str,
-        "What is least: replicas balance, topics balance, bytes, replicas, evenness, leaders balance, topic leaders "
-        "balance, leaders changed.",
+        "What is least: racks spread, replicas balance, topics balance, bytes, replicas, evenness, leaders balance, "
+        "topic leaders balance, leaders changed.",
     ]
     value: Annotated[Integer, "What this plan reaches."]
     lower_bound: Annotated[Integer, "What the prices prove: no plan that is best in those before it goes below."]

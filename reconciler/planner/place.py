@@ -17,12 +17,13 @@ from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Reason
 from reconciler.model.move_table import Moves, Why
-from reconciler.model.plan import BrokerShare, Proof, TieredBytes
+from reconciler.model.plan import BrokerShare, PriceLevel, Proof, TieredBytes
 from reconciler.model.problem import InvalidInput, Location, PlacementInfeasible, Problem, warning
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import size
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
+from reconciler.planner.flow import FlowInfeasibleError
 from reconciler.planner.leaders import Leaders, place_leaders
 from reconciler.planner.load_balance.bands import Caps
 from reconciler.planner.load_balance.limits import above_limits, caps_of, disk_caps, unchecked
@@ -39,7 +40,8 @@ from reconciler.planner.placement_task import PlacementTask, eligible_brokers, p
 from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.shares import Shares, Target, shares, with_rates
-from reconciler.planner.tightness import crowded_brokers, overfull_brokers, tightness_warnings
+from reconciler.planner.spread import is_nearest, mended_by, spread_warnings, yielding_spread
+from reconciler.planner.tightness import crowded_brokers, is_crowded, overfull_brokers, tightness_warnings
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
 
 _FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
@@ -111,7 +113,7 @@ def plan_placement(
     many = int((np.bincount(task.topic) > 1).sum()), len(task.eligible.ids)
     if carried is not None and has_loads(balance):
         refuse_many_parts(balance, *many)
-        chosen = _by_loads(task, unmoved, balance, carried, caps, budget=most_bytes)
+        chosen = _by_loads(task, unmoved, cluster, observed, carried, caps=caps, budget=most_bytes)
         rows, target, before, after = reached(chosen)
     else:
         chosen, fits = _by_counts(task, cluster, observed, space, budget)
@@ -121,12 +123,15 @@ def plan_placement(
             carried is not None and any(above_limits(caps, after, cluster))
         )
         if carried is not None and is_above and not has_many_parts(balance, *many):
-            chosen = _nearer(chosen, partial(_by_loads, task, unmoved, balance, carried, caps, budget=most_bytes))
+            chosen = _nearer(
+                chosen, partial(_by_loads, task, unmoved, cluster, observed, carried, caps=caps, budget=most_bytes)
+            )
             rows, target, before, after = reached(chosen)
     sets, leaders = chosen.sets, chosen.leaders
     most = task.eligible.most
     full = frozenset(id_ for id_, share in before.items() if most is not None and share.replicas > most)
-    moves = _moves(partitions, rows, target.replicas, broken=changes.broken_rules, desired=desired, full=full)
+    broken = mended_by(task, sets.held, changes.broken_rules)
+    moves = _moves(partitions, rows, target.replicas, broken=broken, desired=desired, full=full)
     topic_changes = tuple(_assigned(change, target) for change in changes.topic_changes)
     proof = _with_forced(sets, partitions)
     return Placed(
@@ -139,6 +144,7 @@ def plan_placement(
             *(carried.warnings if carried is not None else ()),
             *(_excess_warnings(sets.budgeted) if sets.budgeted is not None else ()),
             *chosen.warnings,
+            *spread_warnings(task, cluster, sets.held),
             *unchecked(cluster, task.eligible.ids),
             *overfull_brokers(task, limit_at),
         ),
@@ -175,6 +181,8 @@ def _by_counts(
             sets, told = roomy.sets or sets, [*roomy.told(cluster)]
             fits, is_yielding = bool(roomy.sets), roomy.is_yielding
             sets = replace(sets, budgeted=budgeted)
+    if task.spread is not None:
+        sets = replace(sets, proof=replace(sets.proof, levels=(task.spread.level, *sets.proof.levels)))
     leaders = place_leaders(task, _with_fixed(task, sets.held), cluster.balance)
     is_short = is_yielding or (budgeted is not None and not budgeted.is_whole)
     balance = replace(cluster.balance, replicas=Off(), topics=Off()) if is_short else cluster.balance
@@ -183,11 +191,33 @@ def _by_counts(
 
 
 def _by_loads(
-    task: PlacementTask, unmoved: Unmoved, balance: Balance, carried: Measured, caps: Caps, *, budget: int | None
+    task: PlacementTask,
+    unmoved: Unmoved,
+    cluster: DesiredCluster,
+    observed: Cluster,
+    carried: Measured,
+    *,
+    caps: Caps,
+    budget: int | None,
 ) -> _Chosen:
     from reconciler.planner.load_balance.place import placed_with_loads
 
-    return _Chosen(*placed_with_loads(task, unmoved, balance, carried.of, caps, budget=budget))
+    try:
+        chosen = _Chosen(*placed_with_loads(task, unmoved, cluster.balance, carried.of, caps, budget=budget))
+    except FlowInfeasibleError:
+        if task.spread is None:
+            raise
+        chosen = None
+    if task.spread is None and chosen is not None:
+        return chosen
+    # Where the spread yields to a limit on counts, the search may leave both. Then rules are mended, and loads stay.
+    if chosen is None or not is_nearest(task, chosen.sets.held):
+        chosen, _ = _by_counts(task, replace(cluster, balance=Balance()), observed, None, None)
+    # Its bound is among the plans that are as near to the spread, which prices of loads do not show.
+    proof = chosen.sets.proof
+    level = PriceLevel(proof.objective, proof.value, 0)
+    proof = replace(proof, lower_bound=0, joint_prices={}, levels=(level,))
+    return replace(chosen, sets=replace(chosen.sets, proof=proof), leaders=replace(chosen.leaders, levels=()))
 
 
 def _nearer(chosen: _Chosen, by_loads: Callable[[], _Chosen]) -> _Chosen:
@@ -249,9 +279,12 @@ def _task(
     if problems:
         raise PlacementInfeasible(problems)
     task = placement_task(partitions, unmoved, eligible_brokers(desired, observed))
-    crowded = [*crowded_brokers(task, desired.cluster.limits.at.get("replicasPerBroker"))]
-    if crowded:
-        raise PlacementInfeasible(crowded)
+    if is_crowded(task):
+        nearest = yielding_spread(task)
+        if nearest is None:
+            at = desired.cluster.limits.at.get("replicasPerBroker")
+            raise PlacementInfeasible([*crowded_brokers(task, at)])
+        task = nearest
     return task, unmoved
 
 

@@ -14,7 +14,8 @@ from reconciler.diff.capacities import capacities
 from reconciler.diff.rules import LEAVING, NO_RACK
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import NONE, Bools, Ints, alike, padded, places_in
-from reconciler.model.desired import Desired
+from reconciler.model.desired import Desired, Spread
+from reconciler.model.plan import PriceLevel
 from reconciler.planner.rows import Rows, marked, room
 from reconciler.planner.to_place import PartitionsToPlace, PartitionToPlace, Staying, Unmoved, likeness
 
@@ -88,6 +89,19 @@ class RuleClasses:
     rows: Rows
     leadable: Bools  # [classes, brokers]: who may lead
     leadable_at_need: Bools  # [classes, brokers]: who may lead where no replica is on a broker that may
+    is_strict: Bools  # [classes]: whether the bounds of racks are a rule, which yields to no other
+
+
+@dataclass(frozen=True, slots=True)
+class YieldingSpread:
+    """A preferred spread that yields: how far the plan is from it, and what it would be.
+
+    `low`, `high` [classes, racks]: the fewest and the most replicas of one partition.
+    """
+
+    level: PriceLevel
+    low: Ints
+    high: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +122,8 @@ class PlacementTask:
     topic: Ints  # [partitions]: positions in `topics`
     topics: tuple[str, ...]  # those of the partitions to place, sorted
     is_new: Bools  # [partitions]
+    least: Ints | None = None  # [brokers]: how many of the replicas to be found each has to get; None: any number
+    spread: "YieldingSpread | None" = None  # if the spread that is preferred cannot be kept beside the limit
 
     @property
     def is_size_known(self) -> bool:
@@ -199,7 +215,8 @@ def _rule_classes(partitions: PartitionsToPlace, eligible: EligibleBrokers) -> t
     rows = Rows.within(need, allowed, low, high, rack=eligible.rack)
     freely = np.array([eligible.mask(one.rules.leadable) for one in first], dtype=np.bool_).reshape(shape)
     at_need = np.array([eligible.mask(one.rules.leadable_at_need) for one in first], dtype=np.bool_).reshape(shape)
-    return rule_class, RuleClasses(rows, freely, at_need)
+    is_strict = np.array([one.rules.spread is Spread.STRICT for one in first], dtype=np.bool_)
+    return rule_class, RuleClasses(rows, freely, at_need, is_strict)
 
 
 def _choice_of(partition: PartitionToPlace, eligible: EligibleBrokers) -> tuple[Bools, Ints, Ints]:

@@ -95,7 +95,7 @@ def balanced(
     group = _alike_topics(task, picked.topic, rule_of, count) if has_cells else np.zeros(1, dtype=np.int64)
     alike, of_class, _ = classes(rules, rule_of, group[picked.topic])
     by_class = one_a_class(alike, np.bincount(of_class, weights=count).astype(np.int64))
-    choices = free_choices(by_class, int(group.max()) + 1 if has_cells else 0, task.most)
+    choices = free_choices(by_class, int(group.max()) + 1 if has_cells else 0, task.most, task.least)
     standing = Standing.of(by_class, choices, np.arange(len(by_class.count)), len(by_class.count))
     levels = []
     for objective, each in asked:

@@ -24,7 +24,8 @@ class Rows:
 
     `need` [n]: replicas of one partition. `allowed` [n, brokers]: who may hold one. `low`, `high` [n, racks]: the
     fewest and most replicas of one partition in a rack; `high` is no more than the rack's allowed brokers. `rack`
-    [brokers]: the rack of each broker. `topic` [n]: the number of its topic, where topics are balanced.
+    [brokers]: the rack of each broker. `topic` [n]: the number of its topic, where topics are balanced. `taken` [n,
+    brokers]: who has to hold one; None: nobody in particular.
     """
 
     need: Ints
@@ -33,6 +34,7 @@ class Rows:
     high: Ints
     rack: Ints
     topic: Ints
+    taken: Bools | None = None
 
     @classmethod
     def within(cls, need: Ints, allowed: Bools, low: Ints, high: Ints, *, rack: Ints) -> "Rows":
@@ -47,9 +49,9 @@ class Rows:
 
     def take(self, index: Ints) -> "Rows":
         """Return these classes alone, or one for each row."""
-        return Rows(
-            self.need[index], self.allowed[index], self.low[index], self.high[index], self.rack, self.topic[index]
-        )
+        taken = None if self.taken is None else self.taken[index]
+        columns = (self.need[index], self.allowed[index], self.low[index], self.high[index])
+        return Rows(*columns, self.rack, self.topic[index], taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,20 +252,22 @@ class Choices:
         return replace(self, kind=kind, named=states, racks=self.racks[of_row])
 
 
-def free_choices(demand: Demand, topics: int = 0, most: Ints | None = None) -> Choices:
+def free_choices(demand: Demand, topics: int = 0, most: Ints | None = None, least: Ints | None = None) -> Choices:
     """Return choices with nothing decided; with `topics`, so many are counted broker by broker.
 
-    `most` [brokers]: what each may get in all.
+    `least`, `most` [brokers]: what each has to get in all, and may get.
     """
     rules, named, total = demand.rules, demand.named, demand.total
     brokers, cells = rules.brokers, topics * rules.brokers
-    may_hold = rules.allowed[demand.rule[:, None], named] & (named >= 0)
+    kinds = np.where(rules.allowed, np.int8(0), np.int8(-1))
+    if rules.taken is not None:
+        kinds[rules.taken] = 1
     return Choices(
         kind=demand.rule,
-        kinds=np.where(rules.allowed, np.int8(0), np.int8(-1)),
-        named=np.where(may_hold, np.int8(0), np.int8(-1)),
+        kinds=kinds,
+        named=np.where(named >= 0, kinds[demand.rule[:, None], named], np.int8(-1)),
         racks=np.zeros((len(named), rules.low.shape[1]), dtype=np.int8),
-        low=np.zeros(brokers, dtype=np.int64),
+        low=np.zeros(brokers, dtype=np.int64) if least is None else least,
         high=np.full(brokers, total, dtype=np.int64) if most is None else np.minimum(most, total),
         cell_low=np.zeros(cells, dtype=np.int64),
         cell_high=np.full(cells, total, dtype=np.int64),

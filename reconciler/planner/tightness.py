@@ -79,6 +79,8 @@ def _forbidding(task: PlacementTask) -> str:
         return targets.imbalance(evened_by_class(rules, count, targets, most))
 
     now = unevenness(picked)
+    if task.spread is not None:
+        return "limits.replicasPerBroker forbids more"
     if task.most is not None and unevenness(picked, None) < now:
         return "limits.replicasPerBroker forbids more"
     if unevenness(without_racks) < now:
@@ -98,13 +100,25 @@ def _span(counts: Ints) -> str:
     return f"{int(counts.min())} to {int(counts.max())}"
 
 
+def is_crowded(task: PlacementTask) -> bool:
+    """Whether the limit on each broker leaves some replica no place, with racks spread as written or preferred."""
+    some = np.flatnonzero(task.need > 0)
+    if task.eligible.most is None or not len(some):
+        return False
+    rules, _, count = classes(task.rule_classes.rows, task.rule_class[some], np.zeros_like(some))
+    return bool(_above(task, rules, count, task.eligible.most).any())
+
+
 def crowded_brokers(task: PlacementTask, at: Location | None) -> Iterator[Problem]:
     """Yield the conflict where the limit on each broker, written at that place, leaves some replica no place."""
-    limit = task.eligible.most
-    some = np.flatnonzero(task.need > 0)
+    limit, classes_ = task.eligible.most, task.rule_classes
+    rows, some = classes_.rows, np.flatnonzero(task.need > 0)
     if limit is None or not len(some):
         return
-    rules, _, count = classes(task.rule_classes.rows, task.rule_class[some], np.zeros_like(some))
+    # A spread that is only preferred is no reason.
+    is_strict = classes_.is_strict[:, None]
+    rows = replace(rows, low=np.where(is_strict, rows.low, 0), high=np.where(is_strict, rows.high, rows.need[:, None]))
+    rules, _, count = classes(rows, task.rule_class[some], np.zeros_like(some))
     over = _above(task, rules, count, limit)
     if not over.any():
         return

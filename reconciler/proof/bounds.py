@@ -16,10 +16,10 @@ import numpy as np
 
 from reconciler.model.desired import Balance, BalanceTarget, Off, Within
 from reconciler.model.plan import PriceLevel
-from reconciler.proof.arithmetic import SAFE, Bools, Ints, NotProved, exact_product, exact_sum
+from reconciler.proof.arithmetic import SAFE, Bools, Ints, NotProved, exact_product, exact_sum, is_among
 from reconciler.proof.cheapest import NoLegalSet, Objective, cheapest_leaders, cheapest_sets, price_row
 from reconciler.proof.counts import Banded, Box, CountCost, Free, Squares, count_cost_of, is_fair, squares_of
-from reconciler.proof.demands import Demands, columns_of
+from reconciler.proof.demands import NOBODY, Demands, columns_of
 from reconciler.proof.objectives import (
     BYTES,
     COPIES,
@@ -27,6 +27,7 @@ from reconciler.proof.objectives import (
     LEADERS_BALANCE,
     LEADERS_CHANGED,
     REPLICAS_BALANCE,
+    SPREAD,
     TOPIC_LEADERS_BALANCE,
     TOPICS_BALANCE,
 )
@@ -59,7 +60,7 @@ class Holdings:
 class Measure:
     """One objective: what a copied replica (or another leader) costs, how counts are judged, what the plan reaches.
 
-    `is_ideal`: no counts at all would be better, whatever the rules.
+    `is_ideal`: no counts at all would be better, whatever the rules. `is_spread`: what racks hold is judged.
     """
 
     copy: Ints
@@ -68,6 +69,7 @@ class Measure:
     constant: int
     value: int
     is_ideal: bool = False
+    is_spread: bool = False
 
     def against(self, copied: "Measure", level: PriceLevel) -> "Measure":
         """Return this balance and what is copied in one sum, with the level's weights."""
@@ -87,13 +89,27 @@ def replica_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[
     holdings = _replica_holdings(demands, end)
     _refuse_crowded(demands, holdings)
     none = np.zeros_like(is_copied)
+    spread = _spread_measure(demands, end)
     capacity, targets = demands.brokers.capacity.replicas, (balance.replicas, balance.topics)
     measures = _balances(holdings, demands, capacity, targets, (REPLICAS_BALANCE, TOPICS_BALANCE))
+    if spread.value:
+        measures[SPREAD] = spread
     measures[BYTES] = Measure(sizes * is_copied, Free(), Free(), forced_bytes, end.bytes)
     measures[COPIES] = Measure(is_copied, Free(), Free(), int(forced.sum()), end.copies)
     squares = squares_of(demands.brokers.capacity.replicas)
     measures[EVENNESS] = Measure(none, squares, Free(), 0, squares.value(holdings.final.sum(axis=0)))
     return holdings, measures
+
+
+def _spread_measure(demands: Demands, end: Reached) -> Measure:
+    """Return how far the racks of all rows are from a spread that is preferred: replicas too many, and too few."""
+    low, _, is_strict = demands.racks
+    chosen = np.where(is_among(end.replicas, demands.rows.fixed), NOBODY, end.table)
+    kind, none = demands.rows.kind, np.zeros(len(demands.rows), dtype=np.int64)
+    value = int(demands.off_spread(chosen)[~is_strict[kind]].sum())
+    # What a rack should have at least is a saving for each that it has: all of it is the constant.
+    constant = int(low.sum(axis=1)[kind][~is_strict[kind]].sum())
+    return Measure(none, Free(), Free(), constant, value, is_spread=True)
 
 
 def leader_measures(demands: Demands, balance: Balance, end: Reached) -> tuple[Holdings, Mapping[str, Measure]]:
@@ -170,7 +186,12 @@ def replica_bounds(
     """
     try:
         return _bounds(
-            demands, holdings, measures, levels, lambda found: cheapest_sets(demands, found), same_counts=same_counts
+            demands,
+            holdings,
+            measures,
+            levels,
+            lambda found: cheapest_sets(demands, found, is_yielding=SPREAD in measures),
+            same_counts=same_counts,
         )
     except NoLegalSet as none:
         message = f"no replica set of {demands.rows.key(none.row)} keeps every rule"
@@ -222,7 +243,8 @@ def _bounds(
 
 
 def _objective(demands: Demands, measure: Measure, level: PriceLevel) -> Objective:
-    return Objective(measure.copy, price_row(demands, level, level.prices), topic_price_table(demands, level))
+    prices, of_topics = price_row(demands, level, level.prices), topic_price_table(demands, level)
+    return Objective(measure.copy, prices, of_topics, is_spread=measure.is_spread)
 
 
 def topic_price_table(demands: Demands, level: PriceLevel) -> Ints | None:

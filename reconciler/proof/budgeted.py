@@ -19,7 +19,7 @@ from reconciler.model.words import number
 from reconciler.proof.arithmetic import NotProved
 from reconciler.proof.bounds import Holdings, Measure, replica_bounds
 from reconciler.proof.demands import Demands
-from reconciler.proof.objectives import BALANCES, BYTES, COPIES, EVENNESS, Objectives
+from reconciler.proof.objectives import BALANCES, BYTES, COPIES, EVENNESS, SPREAD, Objectives
 
 
 def budget_of(plan: Plan) -> int | None:
@@ -32,7 +32,7 @@ def budget_of(plan: Plan) -> int | None:
 
 def within_budget(plan: Plan, budget: int, objectives: Objectives, measures: Mapping[str, Measure]) -> Objectives:
     """Return the objectives of a plan within a budget; raise NotProved where it copies what its budget does not say."""
-    levels, copied = plan.proof.levels, measures[BYTES].value
+    levels, copied = [level for level in plan.proof.levels if level.objective != SPREAD], measures[BYTES].value
     is_balanced = any(name in BALANCES for name in objectives.replicas)
     is_mended = is_balanced and bool(levels) and levels[0].objective == BYTES
     if is_mended and copied < budget:
@@ -44,8 +44,9 @@ def within_budget(plan: Plan, budget: int, objectives: Objectives, measures: Map
         raise NotProved(f"the plan copies {number(copied)} bytes, more than its budget of {number(budget)}")
     if not is_mended:
         return objectives
-    later = tuple(name for name in objectives.replicas if name != BYTES)
-    return replace(objectives, replicas=(BYTES, *later), may_miss=objectives.may_miss.union(later))
+    spread = tuple(name for name in objectives.replicas if name == SPREAD)
+    later = tuple(name for name in objectives.replicas if name not in {BYTES, SPREAD})
+    return replace(objectives, replicas=(*spread, BYTES, *later), may_miss=objectives.may_miss.union(later))
 
 
 def traded_bounds(

@@ -3,6 +3,10 @@
 Objectives come one after the other: a set is cheaper if it costs less in the first objective, or as much there and
 less in the next, and so on. The rules of a partition are bounds on racks and on the whole; of such sets
 the greedy one is the cheapest: what bounds demand first, then the rest.
+
+If a preferred spread yields to a limit, its bounds are costs of the first objective: a rack's first replicas, as many
+as it should have, are each cheaper by 1, and those beyond its most dearer by 1. These costs rise with each replica of a
+rack, as the brokers' own do, so the cheapest set is again the greedy one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,6 +35,7 @@ class Objective:
     topic_prices: Ints | None = None
     load_prices: Ints | None = None
     carried: Ints | None = None
+    is_spread: bool = False  # what is measured is how far racks are from a preferred spread
 
 
 def price_row(demands: Demands, level: PriceLevel, given: Prices) -> Ints:
@@ -54,12 +59,15 @@ class NoLegalSet(Exception):
         self.row = row
 
 
-def cheapest_sets(demands: Demands, objectives: Sequence[Objective]) -> list[int]:
-    """Return, for each objective, the sum over all rows of their cheapest sets; raise NoLegalSet where one has none."""
+def cheapest_sets(demands: Demands, objectives: Sequence[Objective], *, is_yielding: bool = False) -> list[int]:
+    """Return, for each objective, the sum over all rows of their cheapest sets; raise NoLegalSet where one has none.
+
+    `is_yielding`: a spread that is preferred binds no set.
+    """
     sums = [0] * len(objectives)
     if not len(demands.rows):
         return sums
-    table = _Table.of(demands, objectives)
+    table = _Table.of(demands, objectives, is_yielding=is_yielding)
     for start in range(0, len(demands.rows), _CHUNK):
         rows = np.arange(start, min(start + _CHUNK, len(demands.rows)))
         sums = [sum_ + more for sum_, more in zip(sums, table.cheapest(rows), strict=True)]
@@ -104,16 +112,20 @@ class _Table:
     need: Ints
     low: Ints
     high: Ints
+    is_strict: Bools
     group: Ints
     ranked: Ints
 
     @staticmethod
-    def of(demands: Demands, objectives: Sequence[Objective]) -> "_Table":
+    def of(demands: Demands, objectives: Sequence[Objective], *, is_yielding: bool) -> "_Table":
         now, kind, rack = demands.now, demands.rows.kind, demands.brokers.rack
         holders, takers = demands.who("holders"), demands.who("takers")
         may_keep = (now >= 0) & holders[kind[:, None], np.maximum(now, 0)]
         may_keep[(demands.rows.fixed >= 0).any(axis=1)] = False
-        low, high = (np.array([each.bounds[end] for each in demands.kinds], dtype=np.int64) for end in (0, 1))
+        low, high, is_strict = demands.racks
+        useful = _useful(objectives, high)
+        if is_yielding:
+            useful = np.full_like(useful, int(demands.need().max(initial=0)))
         by_topic = any(each.topic_prices is not None for each in objectives)
         pair = np.stack([kind, demands.rows.topic if by_topic else np.zeros_like(kind)], axis=1)
         first, group = kinds_of([*pair.T])
@@ -127,8 +139,9 @@ class _Table:
             need=demands.need(),
             low=low,
             high=high,
+            is_strict=is_strict | (not is_yielding),
             group=group,
-            ranked=_ranked(objectives, pair[first], takers, rack, useful=_useful(objectives, high) + now.shape[1]),
+            ranked=_ranked(objectives, pair[first], takers, rack, useful=useful + now.shape[1]),
         )
 
     def cheapest(self, rows: Ints) -> Iterator[int]:
@@ -144,11 +157,22 @@ class _Table:
         order = np.lexsort((*reversed(keys), ~is_there), axis=1)
         broker, is_there = (np.take_along_axis(each, order, axis=1) for each in (broker, is_there))
         rack = np.where(is_there, self.rack[broker], NOBODY)
+        keys = [np.take_along_axis(key, order, axis=1) for key in keys]
         is_taken, is_short = _greedy(rack, self.need[rows], self.low[kind], self.high[kind])
+        for number in np.unique(kind[~self.is_strict[kind]]).tolist():
+            some = np.flatnonzero(kind == number)
+            own = [key[some] for key in keys]
+            spread = np.zeros_like(own[0])
+            if self.objectives[0].is_spread:
+                spread = _spread(rack[some], self.low[number], self.high[number])
+                own[0] = own[0] + spread
+                keys[0][some] = own[0]
+            is_taken[some] = _cheapest_of(own, rack[some] >= 0, int(self.need[rows[some[0]]]))
+            is_short[some] = is_taken[some].sum(axis=1) < self.need[rows[some]]
         if is_short.any():
             raise NoLegalSet(int(rows[is_short.argmax()]))
         for key in keys:
-            yield exact_sum(np.take_along_axis(key, order, axis=1)[is_taken])
+            yield exact_sum(key[is_taken])
 
 
 def _key(objective: Objective, rows: Ints, topic: Ints, broker: Ints, is_copy: Bools) -> Ints:
@@ -191,6 +215,23 @@ def _ranked(objectives: Sequence[Objective], pairs: Ints, takers: Bools, rack: I
         found[row, place[row, at]] = order[row, at]
         columns.append(found)
     return np.concatenate(columns, axis=1)
+
+
+def _spread(rack: Ints, low: Ints, high: Ints) -> Ints:
+    """Return [rows, candidates] what each costs as one more replica of its rack; candidates are in order of cost."""
+    found = np.zeros_like(rack)
+    for number, (least, most) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        place = np.cumsum(rack == number, axis=1)
+        found = np.where(rack == number, (place > most).astype(np.int64) - (place <= least), found)
+    return found
+
+
+def _cheapest_of(keys: Sequence[Ints], is_there: Bools, need: int) -> Bools:
+    """Return [rows, candidates] the cheapest of those that are there, so many of each row."""
+    order = np.lexsort((*reversed(keys), ~is_there), axis=1)[:, :need]
+    is_taken: Bools = np.zeros_like(is_there)
+    np.put_along_axis(is_taken, order, values=True, axis=1)
+    return is_taken & is_there
 
 
 def _greedy(rack: Ints, need: Ints, low: Ints, high: Ints) -> tuple[Bools, Bools]:

@@ -22,6 +22,7 @@ from reconciler.proof.objectives import (
     BYTES,
     LEADERS_CHANGED,
     REPLICAS_BALANCE,
+    SPREAD,
     TOPICS_BALANCE,
     first_cost,
     objectives_of,
@@ -111,7 +112,7 @@ def _unproved_within_bands(
     """Yield the objectives that a plan within bands is neither as good as can be in nor shown to be best in."""
     balance = desired.cluster.balance
     for _, measures in (replica_measures(demands, balance, end), leader_measures(demands, balance, end)):
-        yield from (name for name in BALANCES if name in measures and not measures[name].is_ideal)
+        yield from (name for name in (SPREAD, *BALANCES) if name in measures and not measures[name].is_ideal)
     yield from outside_bands(demands, end, balance, carried)
     if not is_loaded(balance):
         yield LEADERS_CHANGED
@@ -122,10 +123,10 @@ def _check_levels(
 ) -> tuple[tuple[PriceLevel, ...], tuple[str, ...]]:
     """Return the levels, computed anew, and the objectives that are not proved; raise NotProved where a level fails."""
     balance, every, first = desired.cluster.balance, plan.proof.levels, first_cost(demands)
-    objectives = objectives_of(desired, demands)
+    counted, measures = replica_measures(demands, balance, end)
+    objectives = objectives_of(desired, demands, is_yielding=SPREAD in measures)
     if not demands.is_anything_open:
         objectives = replace(objectives, may_miss=frozenset((*objectives.replicas, *objectives.leaders)))
-    counted, measures = replica_measures(demands, balance, end)
     led, leader_measured = leader_measures(demands, balance, end)
     if budget is not None:
         objectives = within_budget(plan, budget, objectives, measures)
@@ -157,7 +158,8 @@ def _check_loaded(
 ) -> PriceLevel:
     """Return the level of what is copied; raise NotProved where its value is another, or its prices prove less."""
     first, proof, balance = first_cost(demands), plan.proof, desired.cluster.balance
-    measure = replica_measures(demands, balance, end)[1][first]
+    measures = replica_measures(demands, balance, end)[1]
+    measure, is_yielding = measures[first], SPREAD in measures
     level = _level_of(proof.levels, first)
     if level is None:
         raise NotProved(f"the proof has no prices for {first}")
@@ -170,7 +172,8 @@ def _check_loaded(
         raise NotProved(f"{first}: the proof's bound is {proof.lower_bound}, and that of its level {level.lower_bound}")
     zero_prices = replace(level, prices={}, topic_prices={}, load_prices={})
     bound = measure.constant + max(
-        loaded_bound(demands, end, balance, each, copy=measure.copy, carried=carried) for each in (level, zero_prices)
+        loaded_bound(demands, end, balance, each, copy=measure.copy, carried=carried, is_yielding=is_yielding)
+        for each in (level, zero_prices)
     )
     if first == BYTES:
         bound = max(bound, relieved_bytes(demands, end))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Desired, Placement, Protection
+from reconciler.model.desired import Desired, Placement, Protection, Spread
 from reconciler.model.topic_partition import TopicPartition, named
 from reconciler.proof.arithmetic import (
     NONE,
@@ -33,11 +33,15 @@ Replicas = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What partitions with the same rules share: how many replicas are to be chosen, from whom, within which bounds."""
+    """What partitions with the same rules share: how many replicas are to be chosen, from whom, within which bounds.
+
+    `is_strict`: the bounds hold whatever happens; else they yield to limits.
+    """
 
     allowed: Eligible
     need: int
     bounds: Bounds
+    is_strict: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +157,25 @@ class Demands:
     def who(self, tier: Literal["holders", "takers", "leaders", "stand_ins"]) -> Bools:
         """Return [kinds, brokers]: who is of that tier of `Eligible` for each kind."""
         return self.brokers.masks([getattr(kind.allowed, tier) for kind in self.kinds])
+
+    @cached_property
+    def racks(self) -> tuple[Ints, Ints, Bools]:
+        """The fewest and the most replicas that each rack may hold [kinds, racks], and which kinds insist on it."""
+        shape = len(self.kinds), len(self.brokers.racks)
+        low, high = (np.array([each.bounds[end] for each in self.kinds], np.int64).reshape(shape) for end in (0, 1))
+        return low, high, np.array([each.is_strict for each in self.kinds], dtype=np.bool_)
+
+    def off_spread(self, table: Ints) -> Ints:
+        """Return by how many replicas the racks of each row [rows] are beyond their bounds, too many or too few.
+
+        `table` [rows, width] are the columns of the replicas that were chosen, NOBODY elsewhere.
+        """
+        low, high, _ = self.racks
+        off, kind = np.zeros(len(table), dtype=np.int64), self.rows.kind
+        for number in range(low.shape[1]):
+            held = ((table >= 0) & (self.brokers.rack[np.maximum(table, 0)] == number)).sum(axis=1)
+            off += np.maximum(low[kind, number] - held, 0) + np.maximum(held - high[kind, number], 0)
+        return off
 
     def need(self) -> Ints:
         """Return how many replicas are to be chosen for each row [rows]."""
@@ -352,4 +375,5 @@ def _kind(asked: _Asked, topic: int, factor: int, now: Replicas, fixed: Replicas
         kept_racks = Counter(numbers[brokers.column[b]] for b in fixed)
         room = Counter(numbers[brokers.column[b]] for b in allowed.takers - set(fixed))
         bounds = beside_fixed(bounds, room, kept_racks, factor - len(fixed))
-    return Kind(allowed, factor - len(fixed), bounds)
+    is_strict = placement.racks_spread is Spread.STRICT or placement.racks_replicas is not None
+    return Kind(allowed, factor - len(fixed), bounds, is_strict)

@@ -88,12 +88,13 @@ def loaded_bound(
     *,
     copy: Ints,
     carried: Mapping[TopicPartition, Carried],
+    is_yielding: bool = False,
 ) -> int:
     """Return a lower bound on what any plan within the bands copies, `copy` [rows] for a replica, by these prices.
 
     Where this plan is outside a band itself, the band is taken as wide as the plan is. Where counts are to be even and
     this plan's are not all next to the fair share, plans with its counts are meant. A limit ends a band as its own
-    upper end does. What explicit assignments copy is not in it.
+    upper end does. What explicit assignments copy is not in it. `is_yielding`: a preferred spread binds no plan.
     """
     weights, prices = _weights(demands, carried), _prices(demands, level)
     if level.shift >= SAFE.bit_length() or int(np.abs(copy).max(initial=0)) << level.shift >= SAFE:
@@ -104,7 +105,7 @@ def loaded_bound(
         raise NotProved(f"{level.objective}: a price of a topic's part is beyond any cost")
     objective = Objective(copy << level.shift, prices[0], of_topics, prices[1:], weights[1:])
     try:
-        (bound,) = cheapest_sets(demands, [objective])
+        (bound,) = cheapest_sets(demands, [objective], is_yielding=is_yielding)
     except NoLegalSet as none:
         raise NotProved(f"no replica set of {demands.rows.key(none.row)} keeps every rule") from None
     for shared, of_measure in zip(_shared(demands, end, balance, carried), prices.tolist(), strict=True):

@@ -2,6 +2,7 @@
 
 A balance that the files ask for comes first, then what is copied, then what decides between equals; leaders follow::
 
+    racks spread                         if `limits.replicasPerBroker` keeps partitions from a spread that is preferred
     replicas balance, topics balance     if asked for
     bytes, replicas                      replicas first if a size is unknown: then bytes are no measure
     evenness                             between equals the better balance, unless the first objective is just that
@@ -27,6 +28,7 @@ from reconciler.proof.demands import Demands
 REPLICAS_BALANCE, TOPICS_BALANCE, EVENNESS = "replicas balance", "topics balance", "evenness"
 LEADERS_BALANCE, TOPIC_LEADERS_BALANCE = "leaders balance", "topic leaders balance"
 BALANCES = (REPLICAS_BALANCE, TOPICS_BALANCE, LEADERS_BALANCE, TOPIC_LEADERS_BALANCE)
+SPREAD = "racks spread"
 BYTES, COPIES, LEADERS_CHANGED = "bytes", "replicas", "leaders changed"
 
 
@@ -49,8 +51,11 @@ def first_cost(demands: Demands) -> str:
     return BYTES if demands.is_size_known else COPIES
 
 
-def objectives_of(desired: Desired, demands: Demands) -> Objectives:
-    """Return the objectives of a plan for that desired state, where no budget binds it."""
+def objectives_of(desired: Desired, demands: Demands, *, is_yielding: bool) -> Objectives:
+    """Return the objectives of a plan for that desired state, where no budget binds it.
+
+    `is_yielding`: the plan leaves partitions off a spread that is preferred.
+    """
     balance, first = desired.cluster.balance, first_cost(demands)
     asked = _asked(balance.replicas, REPLICAS_BALANCE) + _asked(balance.topics, TOPICS_BALANCE)
     costs = (first, COPIES if first == BYTES else BYTES)
@@ -60,8 +65,9 @@ def objectives_of(desired: Desired, demands: Demands) -> Objectives:
     is_led = any(kind.allowed.leaders != kind.allowed.stand_ins for kind in demands.kinds)
     may_miss = {*asked, costs[1], *evenness} if has_disks else {*evenness} if is_led else {}
     may_be_loose = {first, *evenness} if has_disks else may_miss
+    spread = (SPREAD,) if is_yielding else ()
     return Objectives(
-        (*asked, *costs, *evenness), (*led, LEADERS_CHANGED), frozenset(may_miss), frozenset(may_be_loose)
+        (*spread, *asked, *costs, *evenness), (*led, LEADERS_CHANGED), frozenset(may_miss), frozenset(may_be_loose)
     )
 
 

@@ -170,29 +170,23 @@ def _refuse_illegal(demands: Demands, replicas: Ints, table: Ints) -> None:
 
 def _faults(demands: Demands, replicas: Ints, table: Ints) -> list[tuple[Bools, str]]:
     """Return, rule by rule, [rows] which break it, and the rule in words."""
-    brokers, kinds, kind, now, fixed = (
-        demands.brokers,
-        demands.kinds,
-        demands.rows.kind,
-        demands.now,
-        demands.rows.fixed,
-    )
+    brokers, kind, now, fixed = demands.brokers, demands.rows.kind, demands.now, demands.rows.fixed
     is_filled, column = table != NOBODY, np.maximum(table, 0)
     is_held, is_fixed = is_among(table, now), is_among(replicas, fixed)
     takers = demands.who("takers")[kind[:, None], column]
     holders = demands.who("holders")[kind[:, None], column]
     is_barred = is_filled & ~is_fixed & ((table < 0) | ~(takers | (holders & is_held)))
     is_chosen = is_filled & ~is_fixed
-    rack = np.where(is_chosen, brokers.rack[column], NOBODY)
-    held = np.stack([(rack == number).sum(axis=1) for number in range(len(brokers.racks))], axis=1)
-    low = np.array([each.bounds[0] for each in kinds])[kind]
-    high = np.array([each.bounds[1] for each in kinds])[kind]
+    is_off = demands.off_spread(np.where(is_chosen, column, NOBODY)) > 0
+    # A spread that is only preferred yields to a limit: the objectives say by how much.
+    if brokers.capacity.most_replicas is not None:
+        is_off &= demands.racks[2][kind]
     candidates = leader_candidates(demands, table)
     return [
         (is_chosen.sum(axis=1) != demands.need(), "that is not the number of replicas that it is to have"),
         (is_barred.any(axis=1), "one of them may not hold it"),
         (is_fixed.sum(axis=1) != (fixed >= 0).sum(axis=1), "a replica that no plan may move is gone"),
-        (((held < low) | (held > high)).any(axis=1), "they do not spread over the racks as they must"),
+        (is_off, "they do not spread over the racks as they must"),
         (~candidates[:, 0], "the first of them may not be the preferred leader"),
     ]
 

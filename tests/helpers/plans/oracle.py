@@ -6,7 +6,7 @@ partition by partition, keeping for each count of replicas per broker only the c
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import combinations
@@ -275,6 +275,24 @@ def legal_sets(demand: Demand, rack_of: Mapping[int, str]) -> list[tuple[int, ..
     return [replicas for replicas in found if excess[replicas] == least]
 
 
+def loose_sets(demand: Demand, rack_of: Mapping[int, str]) -> Mapping[tuple[int, ...], int]:
+    """Return every replica set that is legal if a spread that is not strict is none, and how far it is from that.
+
+    That is the number of replicas too many in their rack, and of those too few. Where no set keeps the spread, it is
+    judged against what the racks hold in those that are the nearest to it.
+    """
+    legal = legal_sets(demand, rack_of)
+    if not demand.is_yielding or demand.settled is not None or not legal:
+        return dict.fromkeys(legal, 0)
+    bounds, racks = demand.bounds, sorted({*rack_of.values()})
+    if rack_excess(demand, rack_of, legal[0]) != (0, 0, 0):
+        held = [Counter(rack_of[replica] for replica in replicas) for replicas in legal]
+        bounds = {rack: (min(each[rack] for each in held), max(each[rack] for each in held)) for rack in racks}
+    nearest = replace(demand, bounds=bounds)
+    loose = replace(demand, bounds=dict.fromkeys(racks, (0, demand.need)))
+    return {replicas: sum(rack_excess(nearest, rack_of, replicas)[:2]) for replicas in legal_sets(loose, rack_of)}
+
+
 def is_feasible(problem: Problem) -> bool:
     """Whether every rule can hold for every partition; a broker to be empty must not be held by what may not move."""
     return all(
@@ -329,17 +347,18 @@ class Worth:
     unled: int
     squares: int
     leaders_lost: int
+    off_spread: int = 0
 
     @property
     def key(self) -> Score:
         """The objectives in the contract's order; the least squares are the balance itself where `even` is asked."""
-        return self.balance, self.bytes, self.copies, self.unled, self.squares, self.leaders_lost
+        return self.off_spread, self.balance, self.bytes, self.copies, self.unled, self.squares, self.leaders_lost
 
     def least_of(self, problem: "Problem", target: BalanceTarget) -> Score:
         """Return those objectives that a plan reaches exactly: leader racks are only preferred beside a balance."""
         if not any(demand.leader_racks is not None for demand in problem.demands):
             return self.key
-        return self.key[:4] if isinstance(target, Off) else self.key[:3]
+        return self.key[:5] if isinstance(target, Off) else self.key[:4]
 
 
 def balance_of(target: BalanceTarget, capacity: Mapping[int, int], counts: Mapping[int, int]) -> int:
@@ -364,7 +383,12 @@ def worth_of(problem: Problem, target: BalanceTarget, placed: Mapping[TopicParti
         unled=sum(_is_unled(demand, sets[demand.topic_partition]) for demand in problem.demands),
         squares=squares(problem.capacity, counts),
         leaders_lost=sum(_loses_leader(demand, sets[demand.topic_partition]) for demand in problem.demands),
+        off_spread=sum(_off_spread(problem, demand, sets[demand.topic_partition]) for demand in problem.demands),
     )
+
+
+def _off_spread(problem: Problem, demand: Demand, replicas: Iterable[int]) -> int:
+    return loose_sets(demand, problem.rack_of)[tuple(sorted(replicas))]
 
 
 def _is_unled(demand: Demand, replicas: Iterable[int]) -> bool:
@@ -386,41 +410,44 @@ def most_of(problem: Problem, limit: int) -> Mapping[int, int]:
 def least_placement(problem: Problem, target: BalanceTarget, most: Mapping[int, int] | None = None) -> Worth | None:
     """Return what the best of all legal placements is worth, None where there is no legal one.
 
-    `most`: the replicas that each broker may hold.
+    `most`: the replicas that each broker may hold. A spread that is not strict yields to that, by as little as can be.
     Where a size is unknown copies are counted before bytes.
     """
     order: Callable[[int, int], tuple[int, int]]
     order = (lambda size, copies: (size, copies)) if problem.is_size_known else (lambda size, copies: (copies, size))
-    reached: dict[Counts, Score] = {(0,) * len(problem.brokers): (0, 0, 0, 0)}
+    reached: dict[Counts, Score] = {(0,) * len(problem.brokers): (0, 0, 0, 0, 0)}
     for demand in problem.demands:
+        sets = loose_sets(demand, problem.rack_of)
+        sets = sets if most is not None else dict.fromkeys(legal_sets(demand, problem.rack_of), 0)
         choices = [
             (
                 tuple(int(broker_id in replicas) for broker_id in problem.brokers),
                 (
+                    off,
                     *order(demand.bytes_copied(replicas), demand.copied(replicas)),
                     int(_is_unled(demand, replicas)),
                     int(_loses_leader(demand, replicas)),
                 ),
             )
-            for replicas in legal_sets(demand, problem.rack_of)
+            for replicas, off in sets.items()
         ]
-        reached = _extended(reached, choices)
-    keys = [
-        _key(problem, target, counts, score)
-        for counts, score in reached.items()
-        if most is None or all(count <= most[b] for b, count in zip(problem.brokers, counts, strict=True))
-    ]
+        reached = {
+            counts: score
+            for counts, score in _extended(reached, choices).items()
+            if most is None or all(count <= most[b] for b, count in zip(problem.brokers, counts, strict=True))
+        }
+    keys = [_key(problem, target, counts, score) for counts, score in reached.items()]
     if not keys:
         return None
-    balance, first, second, unled, even, lost = min(keys)
+    off, balance, first, second, unled, even, lost = min(keys)
     size, copies = order(first, second)
-    return Worth(balance, size, copies, unled, even, lost)
+    return Worth(balance, size, copies, unled, even, lost, off)
 
 
 def _key(problem: Problem, target: BalanceTarget, counts: Counts, score: Score) -> Score:
     named = dict(zip(problem.brokers, counts, strict=True))
     balance = balance_of(target, problem.capacity, named)
-    return balance, *score[:3], squares(problem.capacity, named), score[3]
+    return score[0], balance, *score[1:4], squares(problem.capacity, named), score[4]
 
 
 def _extended(reached: Mapping[Counts, Score], choices: Sequence[tuple[Counts, Score]]) -> dict[Counts, Score]:
