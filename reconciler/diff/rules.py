@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -21,7 +22,9 @@ class TopicRules:
     in the files or by Kafka itself).
     `leadable`: brokers that are to lead; `leadable_at_need`: those that lead where none of these is among the replicas,
     which are in another rack; where none of these is either, one in maintenance leads. `racks`: those that count for
-    the rack rule, whether their brokers live or not.
+    the rack rule, whether their brokers live or not. `has_rackless`: some of these brokers have no rack while others
+    have one. A replica there may be in any rack, so it counts in none: bytes move for racks only where the rule is
+    broken wherever it is.
     `replication_factor` None: each partition keeps its own. `spread` None: no rack rule is written; then nothing moves
     for it and nothing makes it worse. `rack_replicas`: how many each rack is to hold exactly, which is strict.
     `is_frozen`: no replica of it may move, for any reason.
@@ -40,6 +43,7 @@ class TopicRules:
     declared: DesiredTopic | None = None
     leadable_at_need: frozenset[int] = frozenset()
     rack_replicas: tuple[tuple[str, int], ...] | None = None
+    has_rackless: bool = False
 
     @property
     def is_managed(self) -> bool:
@@ -60,7 +64,12 @@ class TopicRules:
     @property
     def choice(self) -> object:
         """What two topics have in common whose partitions may choose among the same brokers and racks."""
-        return self.fit, self.spread, self.racks, self.rack_replicas
+        return self.fit, self.spread, self.racks, self.rack_replicas, self.has_rackless
+
+    @property
+    def asks_for_present(self) -> bool:
+        """Whether who may take a partition's replicas depends on where they are now."""
+        return self.spread is None or self.has_rackless or len(self.keepable) != len(self.receivable)
 
     def rack_bounds(self, replication_factor: int, rack: str = NO_RACK) -> tuple[int, int]:
         """Return the fewest and the most replicas of a partition that the rack rule wants in that rack."""
@@ -75,13 +84,14 @@ class TopicRules:
         held_in = tuple([self.rack_of.get(replica, NO_RACK) for replica in replicas])
         if self.rack_replicas is not None:
             return _misplaced(held_in, self.rack_replicas)
-        return _rack_excess(held_in, self.racks)
+        return (_crowding if self.has_rackless else _rack_excess)(held_in, self.racks)
 
     def rack_limits(self, replication_factor: int, replicas: Collection[int] = ()) -> Mapping[str, tuple[int, int]]:
         """Return the fewest and most replicas each rack may hold of a partition that now has these replicas.
 
         `strict` is taken as written. `prefer` yields where brokers are missing: what a rack cannot hold goes, as evenly
-        as can be, to the others. Where no spread is written, a rack may also stay as it is.
+        as can be, to the others. Where no spread is written, a rack may also stay as it is. Beside brokers without a
+        rack, a rack only has to keep the last replica that it holds, and these brokers may keep as many as they hold.
         """
         spread = self.spread if replicas or self.spread is not None else Spread.PREFER
         holding = self.receivable | (self.keepable & frozenset(replicas))
@@ -90,12 +100,16 @@ class TopicRules:
         if spread is Spread.IGNORE:
             return dict.fromkeys(racks, (0, replication_factor))
         low, high = self.rack_bounds(replication_factor)
-        if spread is Spread.STRICT:
+        if spread is Spread.STRICT and (self.rack_replicas is not None or not self.has_rackless):
             return {rack: self.rack_bounds(replication_factor, rack) for rack in racks}
-        held = Counter(self.rack_of.get(replica, NO_RACK) for replica in replicas) if spread is None else Counter()
+        held = Counter(self.rack_of.get(replica, NO_RACK) for replica in replicas)
         floor = held if spread is None else Counter(dict.fromkeys(racks, low))
-        limits = {rack: (min(low, room[rack], floor[rack]), max(high, held[rack])) for rack in racks}
-        return _yielding(limits, room, replication_factor)
+        staying = held if spread is None else Counter[str]()
+        if self.has_rackless:
+            floor = Counter({rack: min(held[rack], 1) for rack in self.racks})
+            staying = Counter({**staying, NO_RACK: held[NO_RACK]})
+        limits = {rack: (min(low, room[rack], floor[rack]), max(high, staying[rack])) for rack in racks}
+        return limits if spread is Spread.STRICT else _yielding(limits, room, replication_factor)
 
     def target_factor(self, replicas: Sequence[int]) -> int:
         """Return how many replicas a partition that has these is to have."""
@@ -109,6 +123,11 @@ def _rack_excess(held_in: tuple[str, ...], racks: tuple[str, ...]) -> int:
     over = sum(max(0, held - high) for held in count.values())
     under = sum(max(0, low - count[rack]) for rack in racks)
     return max(over, under)
+
+
+def _crowding(held_in: tuple[str, ...], racks: tuple[str, ...]) -> int:
+    """Return by how many replicas racks hold too many; a replica without a rack may be what another rack lacks."""
+    return sum(max(0, held_in.count(rack) + -len(held_in) // len(racks)) for rack in racks)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -166,7 +185,7 @@ def _of_placement(placement: Placement, desired: Desired, observed: Cluster, clo
     keepable = frozenset(broker_id for broker_id in staying if observed.is_alive(broker_id))
     leader_racks = placement.racks_leader
     may_lead = frozenset(b for b in keepable if state_of[b] is not BrokerState.MAINTENANCE)
-    return TopicRules(
+    rules = TopicRules(
         topic="",
         replication_factor=None,
         receivable=keepable - closed,
@@ -175,10 +194,17 @@ def _of_placement(placement: Placement, desired: Desired, observed: Cluster, clo
         leadable_at_need=may_lead,
         spread=placement.racks_spread if placement.racks_replicas is None else Spread.STRICT,
         rack_replicas=placement.racks_replicas,
-        racks=tuple(sorted({rack_of[broker_id] for broker_id in staying})),
+        racks=(),
         rack_of=rack_of,
         assignment=placement.assignment,
     )
+    return with_racks(rules, {rack_of[broker_id] for broker_id in staying})
+
+
+def with_racks(rules: TopicRules, names: AbstractSet[str]) -> TopicRules:
+    """Return the rules with the racks of these names counted; brokers without a rack count as one if all are so."""
+    known = names - {NO_RACK} or names
+    return replace(rules, racks=tuple(sorted(known)), has_rackless=len(known) < len(names))
 
 
 def cordoned_brokers(desired: Desired, observed: Cluster) -> frozenset[int]:

@@ -231,10 +231,8 @@ def likeness(partitions: PartitionsToPlace) -> list[Ints]:
     kinds: dict[object, int] = {}
     of_topic = [kinds.setdefault(rule.choice, len(kinds)) for rule in partitions.rules]
     shared = [np.array(of_topic, dtype=np.int64)[partitions.topic], partitions.need, partitions.is_new.astype(np.int64)]
-    # What is fixed, no written spread and brokers that may only keep a replica make a choice of the present replicas.
-    is_own = np.array(
-        [rule.spread is None or len(rule.keepable) != len(rule.receivable) for rule in partitions.rules], dtype=np.bool_
-    )[partitions.topic]
+    # What is fixed makes a choice of the present replicas too.
+    is_own = np.array([rule.asks_for_present for rule in partitions.rules], dtype=np.bool_)[partitions.topic]
     is_own[[*partitions.fixed]] = True
     own = np.flatnonzero(is_own & (partitions.need > 0))
     keys: dict[object, int] = {}

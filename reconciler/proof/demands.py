@@ -307,7 +307,8 @@ def _rows(partitions: Partitions, rows: Ints, asked: _Asked) -> tuple[Rows, tupl
     """Return these partitions to choose for, and their kinds: whatever may differ in the rules tells kinds apart."""
     topic, now, brokers = partitions.topic[rows], partitions.now[rows], asked.brokers
     place, factor, fixed = asked.place[topic], _factors(asked.cases, topic, now), _fixed_replicas(topic, now, asked)
-    is_racked = asked.where(lambda case: _placement(case).racks_spread is None)[topic]
+    is_partly_known = np.array([each.is_partly_known for each in asked.allowed], dtype=np.bool_)[place]
+    is_racked = asked.where(lambda case: _placement(case).racks_spread is None)[topic] | is_partly_known
     held = np.where(is_racked[:, None], racks_of(now, brokers), NONE)
     staying = np.where(np.isin(now, [*brokers.cordoned]), now, NONE)
     lists = [column for each in (staying, held, fixed) for column in np.sort(each, axis=1).T]

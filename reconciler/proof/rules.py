@@ -106,7 +106,8 @@ class Eligible:
 
     `leaders` are in racks that are to lead; `stand_ins` lead while no leader is among the replicas, and who is in
     maintenance while neither is. `counted` are the racks that the spread counts: those with a
-    broker that the placement allows and that stays, alive or not.
+    broker that the placement allows and that stays, alive or not. `is_partly_known`: some of these brokers have no rack
+    while others have one. Then replicas there are in no counted rack.
     """
 
     holders: frozenset[int]
@@ -114,6 +115,7 @@ class Eligible:
     leaders: frozenset[int]
     stand_ins: frozenset[int]
     counted: frozenset[str]
+    is_partly_known: bool
 
 
 def eligible(placement: Placement, brokers: Brokers, observed: Cluster) -> Eligible:
@@ -124,12 +126,14 @@ def eligible(placement: Placement, brokers: Brokers, observed: Cluster) -> Eligi
     holders = frozenset(allowed & brokers.column.keys())
     racks = placement.racks_leader
     stand_ins = holders - brokers.maintained
+    names = frozenset(brokers.rack_of[b] for b in allowed)
     return Eligible(
         holders=holders,
         takers=holders - brokers.cordoned,
         leaders=frozenset(b for b in stand_ins if racks is None or brokers.rack_of[b] in racks),
         stand_ins=stand_ins,
-        counted=frozenset(brokers.rack_of[b] for b in allowed),
+        counted=names - {""} or names,
+        is_partly_known="" in names and len(names) > 1,
     )
 
 
@@ -145,7 +149,8 @@ def rack_bounds(
     """Return the bounds of a partition that has these replicas (none: it is new) and is to have `need`.
 
     `strict` holds as written. `prefer` yields what its racks cannot hold, as evenly as can be. Without any word on
-    racks a rack may also stay as it is, and a new partition is spread as by `prefer`.
+    racks a rack may also stay as it is, and a new partition is spread as by `prefer`. If only some brokers have a rack,
+    no rack is left by its last replica, none has to get one, and the others may stay as many as they are.
     """
     if spread is Spread.IGNORE:
         return (0,) * len(brokers.racks), (need,) * len(brokers.racks)
@@ -153,15 +158,19 @@ def rack_bounds(
     floor, ceiling = need // racks, -(-need // racks)
     least = [floor if name in allowed.counted else 0 for name in brokers.racks]
     most = [ceiling] * len(brokers.racks)
-    if spread is Spread.STRICT:
+    if spread is Spread.STRICT and not allowed.is_partly_known:
         return tuple(least), tuple(most)
+    held = Counter(brokers.rack_of.get(broker_id, "") for broker_id in replicas)
     if spread is None and replicas:
-        held = Counter(brokers.rack_of.get(broker_id, "") for broker_id in replicas)
         least = [min(low, held[name]) for low, name in zip(least, brokers.racks, strict=True)]
         most = [max(high, held[name]) for high, name in zip(most, brokers.racks, strict=True)]
+    if allowed.is_partly_known:
+        least = [min(1, low, held[name]) for low, name in zip(least, brokers.racks, strict=True)]
+        most[brokers.racks.index("")] = max(ceiling, held[""])
     could = Counter(brokers.rack_of[b] for b in allowed.takers | (allowed.holders & set(replicas)))
     room = [could[name] for name in brokers.racks]
-    return _yielding([min(*pair) for pair in zip(least, room, strict=True)], most, room, need)
+    least = [min(*pair) for pair in zip(least, room, strict=True)]
+    return (tuple(least), tuple(most)) if spread is Spread.STRICT else _yielding(least, most, room, need)
 
 
 def _yielding(least: list[int], most: list[int], room: list[int], need: int) -> Bounds:

@@ -44,6 +44,7 @@ from reconciler.proof.capacity import disk_bytes, used_bytes
 from reconciler.proof.demands import Demands, rack_names, racks_of
 from reconciler.proof.log_dirs import DirCourse
 from reconciler.proof.reached import Reached
+from reconciler.proof.rules import Eligible
 from reconciler.proof.snapshot import PlannedMoves
 
 MIN_ISR = "min.insync.replicas"
@@ -209,27 +210,27 @@ def _breaks_racks(course: _Course) -> Bools:
     """Return which moves end farther from a strict rack rule than they begin."""
     moves, demands = course.moves, course.demands
     position = {name: place for place, name in enumerate(demands.topics)}
-    topics_of: dict[tuple[tuple[tuple[str, int], ...] | None, frozenset[str]], list[int]] = {}
+    topics_of: dict[tuple[tuple[tuple[str, int], ...] | None, Eligible], list[int]] = {}
     for number, name in enumerate(moves.topics):
         placement = demands.placements[position[name]] if name in position else Placement()
         if placement.racks_spread is Spread.STRICT or placement.racks_replicas is not None:
-            rule = placement.racks_replicas, demands.allowed[position[name]].counted
+            rule = placement.racks_replicas, demands.allowed[position[name]]
             topics_of.setdefault(rule, []).append(number)
     names = rack_names(demands.brokers)
     is_broken: Bools = np.zeros(len(moves), dtype=np.bool_)
-    for (replicas_by_rack, counted), topics in topics_of.items():
+    for (replicas_by_rack, allowed), topics in topics_of.items():
         rows = np.flatnonzero(np.isin(moves.topic, topics))
         excess = []
         for lists in (moves.before[rows], moves.after[rows]):
             rack = racks_of(lists, demands.brokers)
             counts = np.stack([(rack == number).sum(axis=1) for number in range(len(names))], axis=1)
-            excess.append(_rack_excess(counts, names, replicas_by_rack, counted))
+            excess.append(_rack_excess(counts, names, replicas_by_rack, allowed))
         is_broken[rows] = excess[1] > excess[0]
     return is_broken
 
 
 def _rack_excess(
-    counts: Ints, names: Sequence[str], replicas_by_rack: Sequence[tuple[str, int]] | None, counted: frozenset[str]
+    counts: Ints, names: Sequence[str], replicas_by_rack: Sequence[tuple[str, int]] | None, allowed: Eligible
 ) -> Ints:
     """Return by how many replicas each row of `counts` [rows, racks] breaks the rule."""
     if replicas_by_rack is not None:
@@ -237,9 +238,13 @@ def _rack_excess(
         surplus, lack = np.maximum(counts - exact, 0).sum(axis=1), np.maximum(exact - counts, 0).sum(axis=1)
         misplaced: Ints = np.minimum(surplus, lack)
         return misplaced
-    total, racks = counts.sum(axis=1, keepdims=True), max(1, len(counted))
-    surplus = np.maximum(counts + (-total // racks), 0).sum(axis=1)
-    lack = (np.maximum(total // racks - counts, 0) * np.isin(names, [*counted])).sum(axis=1)
+    total, racks = counts.sum(axis=1, keepdims=True), max(1, len(allowed.counted))
+    above, is_counted = np.maximum(counts + (-total // racks), 0), np.isin(names, [*allowed.counted])
+    if allowed.is_partly_known:
+        # A replica without a rack crowds none, and may be what another rack lacks.
+        crowded: Ints = above[:, is_counted].sum(axis=1)
+        return crowded
+    surplus, lack = above.sum(axis=1), (np.maximum(total // racks - counts, 0) * is_counted).sum(axis=1)
     excess: Ints = np.maximum(surplus, lack)
     return excess
 

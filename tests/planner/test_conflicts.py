@@ -227,7 +227,62 @@ def test_every_broker_of_the_conflict_is_named_with_its_own_line_and_how_many_ar
     text = _refusal([1, 3], _topic(factor=3), states)
     assert "brokers 2 (cluster.yaml:12), 4 (cluster.yaml:14), 5 (cluster.yaml:15) are declared draining. " in text
     assert "keep one of them active" in text
-    assert "keep more than one of them active" in _refusal([1, 3], _topic(factor=4), states)
+
+
+def test_brokers_that_are_enough_for_the_conflict_are_named_alone_and_the_cure_names_all_that_have_to_change() -> None:
+    states = {b: DesiredBroker(b, BrokerState.DRAINING, at=Location("cluster.yaml", 10 + b)) for b in (2, 4, 5)}
+    text = _refusal([1, 3], _topic(factor=4), states)
+    assert "brokers 2 (cluster.yaml:12), 4 (cluster.yaml:14) are declared draining. " in text
+    assert "or keep brokers 2, 4 active. (" in text
+    text = _refusal([1, 3], _topic(factor=5), states)
+    assert "replicationFactor is 5 (topics.yaml:9), broker 2 is declared draining (cluster.yaml:12). " in text
+    assert "or keep brokers 2, 4, 5 active. (" in text
+
+
+def test_a_cure_that_is_not_enough_by_itself_is_not_offered() -> None:
+    only = Placement(brokers_only=frozenset({1, 2}))
+    text = _refusal([1, 3], _topic(only, factor=3), dead=[3, 4, 5])
+    assert "replicationFactor is 3 (topics.yaml:9), brokers 3, 4, 5 are not alive. Lower replicationFactor. (" in text
+    text = _refusal([1], _topic(Placement(brokers_only=frozenset({5}))), DRAINING_FIVE, dead=[1, 2, 3, 4])
+    assert "orders-0 cannot be placed: no broker may hold it: broker 5 is declared draining (cluster.yaml:21)" in text
+    assert text.endswith("Keep broker 5 active. (KR301)")
+    states = {**DRAINING_FIVE, 4: DesiredBroker(4, BrokerState.CORDONED, at=Location("cluster.yaml", 20))}
+    text = _refusal([1, 3], _topic(Placement(brokers_only=frozenset({5})), factor=2), states, dead=[1, 2, 3])
+    assert text.endswith(". No single change is enough. (KR301)")
+
+
+def test_the_number_of_replicas_is_not_named_where_not_even_one_finds_a_place() -> None:
+    text = _refusal([5], _topic(Placement(brokers_only=frozenset({5}))), DRAINING_FIVE)
+    assert (
+        "orders-0 cannot be placed: no broker may hold it: broker 5 is declared draining (cluster.yaml:21), brokers."
+        in text
+    )
+    assert ". Keep broker 5 active; or name more brokers. (KR301)" in text
+
+
+def test_a_broker_that_leaves_is_named_where_its_rack_would_take_what_another_cannot() -> None:
+    """Were broker 5 active, racks a, b and c would hold 1, 2 and 1 of the four replicas."""
+    racks = {**THREE_RACKS, 6: "b"}
+    observed = Cluster(
+        "c",
+        {b: Broker(b, rack, is_fenced=b == 2) for b, rack in racks.items()},
+        {"orders": Topic("orders", (Partition(0, 1, (1, 3), (1, 3), sizes=(1, 1)),))},
+    )
+    topic = _topic(Placement(racks_spread=Spread.STRICT), factor=4)
+    with pytest.raises(PlacementInfeasible) as refusal:
+        planned(Desired(DesiredCluster("c", brokers=DRAINING_FIVE), {"orders": topic}), observed)
+    assert (
+        "broker 5 is declared draining (cluster.yaml:21), broker 2 is not alive, "
+        "racks.spread is strict over racks a, b (topics.yaml:14). "
+        "Lower replicationFactor; or keep broker 5 active; or start broker 2; or let racks.spread be prefer."
+    ) in str(refusal.value)
+
+
+def test_each_broker_of_an_assignment_that_may_not_be_there_is_a_conflict_of_its_own() -> None:
+    text = _refusal([1, 3], _topic(Placement(assignment=((4, 5),)), factor=2), DRAINING_FIVE, dead=[4])
+    first, second = text.splitlines()
+    assert "but broker 5 is declared draining (cluster.yaml:21). Change one of them." in first
+    assert "but broker 4 is not alive. Change one of them." in second
 
 
 def test_a_rack_whose_brokers_do_not_matter_is_not_named() -> None:

@@ -83,6 +83,15 @@ def with_unknown_sizes(observed: Cluster, seed: int) -> Cluster:
     return replace(observed, topics=topics)
 
 
+def partly_racked(observed: Cluster, seed: int) -> Cluster:
+    """Return the cluster with about a third of its brokers in no rack, but at least one, and another in one."""
+    random = Random(f"racks {seed}")
+    first, *others = random.sample(sorted(observed.brokers), len(observed.brokers))
+    nowhere = {first, *(broker_id for broker_id in others[1:] if random.random() < 0.3)}
+    brokers = {b: replace(broker, rack=None if b in nowhere else broker.rack) for b, broker in observed.brokers.items()}
+    return replace(observed, brokers=brokers)
+
+
 def _racks(random: Random, size: Size) -> dict[int, str]:
     """Deal brokers to one to four racks unequally, now and then to none at all."""
     names: Sequence[str | None] = random.choice(["a", "ab", "abc", "abc", "abcd"])

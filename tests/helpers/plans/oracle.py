@@ -252,11 +252,30 @@ def _rack_bounds(
     every = sorted(set(rack.values()))
     if spread is Spread.IGNORE or not counted:
         return dict.fromkeys(every, (0, need))
+    held = Counter(rack[replica] for replica in current if replica in rack)
+    known = counted - {""}
+    if known and known != counted:
+        return _partly_known_bounds(spread, need, known, every, held)
     low, high = floor(Fraction(need, len(counted))), ceil(Fraction(need, len(counted)))
     if spread is not None or not current:
         return {name: (low if name in counted else 0, high) for name in every}
-    held = Counter(rack[replica] for replica in current if replica in rack)
     return {name: (min(low, held[name]) if name in counted else 0, max(high, held[name])) for name in every}
+
+
+def _partly_known_bounds(
+    spread: Spread | None, need: int, known: set[str], every: Sequence[str], held: Mapping[str, int]
+) -> Mapping[str, tuple[int, int]]:
+    """Return the bounds where some brokers have no rack: what is there may be in any, so none has to be filled.
+
+    Nothing that is moved makes it worse: the last replica stays in its rack, and no more than a rack may hold gather
+    on these brokers.
+    """
+    high = ceil(Fraction(need, len(known)))
+    bounds = {}
+    for name in every:
+        low = 1 if name in known and held[name] and need >= len(known) else 0
+        bounds[name] = low, max(high, held[name] if spread is None or not name else 0)
+    return bounds
 
 
 def legal_sets(demand: Demand, rack_of: Mapping[int, str]) -> list[tuple[int, ...]]:
