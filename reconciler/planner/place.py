@@ -41,7 +41,13 @@ from reconciler.planner.reasons import grounds_of
 from reconciler.planner.replicas import ReplicaSets, place_replicas
 from reconciler.planner.shares import Shares, Target, shares, with_rates
 from reconciler.planner.spread import is_nearest, mended_by, spread_warnings, yielding_spread
-from reconciler.planner.tightness import crowded_brokers, is_crowded, overfull_brokers, tightness_warnings
+from reconciler.planner.tightness import (
+    crowded_brokers,
+    is_crowded,
+    overfull_brokers,
+    rackless_brokers,
+    tightness_warnings,
+)
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
 
 _FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
@@ -141,6 +147,7 @@ def plan_placement(
         warnings=(
             *_size_warnings(partitions),
             *_reassigning_warnings(observed),
+            *rackless_brokers(observed, rules, moves, topic_changes),
             *(carried.warnings if carried is not None else ()),
             *(_excess_warnings(sets.budgeted) if sets.budgeted is not None else ()),
             *chosen.warnings,

@@ -1,17 +1,21 @@
-"""Tells where counts cannot be as asked: a balance that stays short of it, and a limit that leaves replicas no place.
+"""Warns where a plan cannot be as asked: a balance that stays short of it, a limit, racks that are not known.
 
 Which rule forbids more, and which limit would do, is found by trying: the counts are made even once more without it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
 
+from reconciler.diff.rules import TopicRules
+from reconciler.model.change import CreatePartitions, CreateTopic, TopicChange
+from reconciler.model.cluster import Cluster
 from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance, BalanceTarget, Off, Spread, Within
+from reconciler.model.move import Move
 from reconciler.model.problem import OVERFULL_BROKER, Location, Problem, warning
-from reconciler.model.words import labelled
+from reconciler.model.words import counted, labelled, listed, size
 from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, eligible_by_topic, evened_by_class
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Rows, classes
@@ -136,6 +140,38 @@ def crowded_brokers(task: PlacementTask, at: Location | None) -> Iterator[Proble
         f"Raise it to {enough}, add a broker, or lower a replicationFactor."
     )
     yield Problem("KR361", message, at)
+
+
+def rackless_brokers(
+    observed: Cluster, rules: Mapping[str, TopicRules], moves: Iterable[Move], topic_changes: Iterable[TopicChange]
+) -> Iterator[Problem]:
+    """Yield a warning if data is placed by a rule of racks while some brokers have none, and others have one."""
+    nowhere = {broker_id for broker_id, broker in observed.brokers.items() if not broker.rack}
+    if not nowhere or len(nowhere) == len(observed.brokers):
+        return
+    asking = {name for name, rule in rules.items() if rule.has_rackless and rule.spread is not Spread.IGNORE}
+    barring = {name for name, rule in rules.items() if rule.declared and rule.declared.placement.racks_only is not None}
+    copying = [
+        move
+        for move in moves
+        if move.added
+        and (
+            (name := move.topic_partition.topic) in asking or (name in barring and not nowhere.isdisjoint(move.removed))
+        )
+    ]
+    new = sum(
+        len(change.assignment)
+        for change in topic_changes
+        if isinstance(change, CreateTopic | CreatePartitions) and change.topic in asking
+    )
+    placed = [f"{counted(len(copying), 'partition')} ({size(sum(move.bytes for move in copying))})"] if copying else []
+    placed += [counted(new, "new partition")] if new else []
+    if placed:
+        message = (
+            f"{labelled('broker', sorted(nowhere))} in no rack, while others have one: the plan counts such a broker in "
+            f"no rack, and places {listed(placed)} by rules of racks. Set broker.rack and restart it before that runs"
+        )
+        yield warning("KR807", message)
 
 
 def _above(task: PlacementTask, rules: Rows, count: Ints, limit: int) -> Ints:

@@ -16,6 +16,7 @@ KR828 a throttle of which nobody knows whether it lets a move end
 KR811 no throttle at all
 KR831 groups that are assigned anew
 KR815 a leader that is not elected
+KR807 racks that are not known
 """
 _LIGHTEST = """
 KR842 how even it becomes

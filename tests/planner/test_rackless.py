@@ -151,3 +151,30 @@ def test_a_new_topic_puts_no_two_replicas_on_brokers_without_a_rack() -> None:
     (change,) = plan_of(Desired(DesiredCluster("c"), {"t": topic}), observed).topic_changes
     assert isinstance(change, CreateTopic)
     assert all(not {4, 5} <= {*replicas} for replicas in change.assignment.values())
+
+
+def _said(plan: Plan) -> list[str]:
+    return [problem.message for problem in plan.warnings if problem.code == "KR807"]
+
+
+def test_a_plan_that_goes_by_racks_says_first_which_brokers_have_none() -> None:
+    (message,) = _said(_plan(["a", "a", "b", None, None], (1, 2), (1, 4)))
+    assert message == (
+        "brokers 4, 5 in no rack, while others have one: the plan counts such a broker in no rack, and places "
+        "1 partition (1.0 GiB) by rules of racks. Set broker.rack and restart it before that runs"
+    )
+    assert not _said(_plan(["a", "a", "b", None], (1, 3), (1, 4)))
+    assert not _said(_plan(["a", "a", "b", "b"], (1, 2)))
+    assert not _said(_plan([None, None, None], (1, 2), _1=BrokerState.DRAINING))
+    assert not _said(_plan(["a", "a", None], (1, 3), spread=Spread.IGNORE, _1=BrokerState.DRAINING))
+
+
+def test_replicas_that_leave_brokers_without_a_rack_because_racks_are_named_are_announced() -> None:
+    partition = Partition(0, 1, (1, 3), (1, 3), sizes=(GIB, GIB))
+    observed = Cluster(
+        "c", {b: Broker(b, rack) for b, rack in enumerate(["a", "b", None], 1)}, {"t": Topic("t", (partition,))}
+    )
+    topic = DesiredTopic("t", placement=Placement(racks_only=frozenset("ab")))
+    plan = plan_of(Desired(DesiredCluster("c"), {"t": topic}), observed)
+    assert [move.to_replicas for move in moves_of(plan.stages)][-1] == (1, 2)
+    assert "broker 3 in no rack" in _said(plan)[0]

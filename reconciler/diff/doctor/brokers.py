@@ -94,18 +94,18 @@ def _dirs_in(snapshot: Cluster) -> tuple[LogDirState, ...]:
 
 
 def _racks(cluster: Cluster) -> Iterator[Finding]:
-    nowhere = tuple(broker.id for broker in cluster.brokers.values() if broker.rack is None)
+    nowhere = tuple(broker.id for broker in cluster.brokers.values() if not broker.rack)
     if nowhere and len(nowhere) < len(cluster.brokers):
         what = (
-            f"{labelled('broker', nowhere)} in no rack, while others have one: each counts as a rack of its own, or "
-            "as none"
+            f"{labelled('broker', nowhere)} in no rack, while others have one: a plan counts such a broker in no rack, "
+            "and cannot see which replicas fail together with its own"
         )
         advice = "set broker.rack in server.properties and restart"
         yield Finding("KR653", Severity.WARNING, what, advice, brokers=nowhere)
     elif nowhere:
         what = "no broker has a rack: nothing keeps a partition's replicas from failing together"
         yield Finding("KR656", Severity.NOTE, what, _RACKS)
-    counts = Counter(broker.rack for broker in cluster.brokers.values() if broker.rack is not None)
+    counts = Counter(broker.rack for broker in cluster.brokers.values() if broker.rack)
     if len(counts) == 1 and not nowhere and len(cluster.brokers) > 1:
         yield Finding("KR656", Severity.NOTE, f"every broker is in one rack, {next(iter(counts))}", _RACKS)
 

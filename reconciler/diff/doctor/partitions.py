@@ -212,7 +212,7 @@ def _single(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _unspread(cluster: Cluster) -> Iterator[Finding]:
-    racks = {broker.id: broker.rack for broker in cluster.brokers.values() if broker.rack is not None}
+    racks = {broker.id: broker.rack for broker in cluster.brokers.values() if broker.rack}
     most = len(set(racks.values()))
     keys = tuple(
         key
@@ -231,7 +231,7 @@ def _unspread(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _uneven_racks(cluster: Cluster) -> Iterator[Finding]:
-    racks = {broker.id: broker.rack for broker in cluster.brokers.values() if broker.rack is not None}
+    racks = {broker.id: broker.rack for broker in cluster.brokers.values() if broker.rack}
     brokers = Counter(racks.values())
     holders = (broker for _, partition in cluster.partitions() for broker in partition.target_replicas)
     replicas = Counter(racks[broker] for broker in holders if broker in racks)
