@@ -4,16 +4,17 @@ Each remedy that is told was planned with, or says that it was not.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from math import ceil
+from typing import Any
 
 from reconciler.diff.compare import compare
 from reconciler.diff.managed import managed_topics
 from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import BrokerState, Desired, Limits
+from reconciler.model.desired import BrokerState, Desired
 from reconciler.model.move import Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import (
@@ -33,11 +34,15 @@ from reconciler.planner.remedy_changes import (
     JOINING,
     TWICE,
     Change,
+    Part,
     States,
     broker_changes,
     changes_for,
     factor_changes,
     joining_changes,
+    loses_racks,
+    made,
+    of_topics,
     thinned,
 )
 from reconciler.planner.to_place import partitions_to_place
@@ -75,17 +80,17 @@ def remedies_of_conflict(
 ) -> tuple[Remedy, ...]:
     """Return up to MOST remedies for rules that cannot hold together, each of another kind, the mildest first.
 
-    What a limit then forbids is raised with it. A remedy that the effort leaves no plan for is checked against every
-    rule on the whole cluster, and says that it was not planned.
+    No part of a remedy can be left out, and none leaves a partition in fewer racks than it has to. What a limit then
+    forbids is raised with it. A remedy that the effort leaves no plan for is checked against every rule on the whole
+    cluster, and says that it was not planned.
     """
     topics = conflicting(states, only)
     if not topics:
         return ()
     changes = changes_for(states, sorted(topics))
-    thin = thinned(states, topics)
-    search = _Search(states, only, make_plan, effort)
-    for combos in ([(change,) for change in changes], _pairs(changes)):
-        fitting = (combo for combo in combos if not conflicting(_applied(thin, combo), only))
+    search = _Search(states, only, make_plan, effort, of_topics(states, topics), thinned(states, topics))
+    for combos in (((change,) for change in changes), _pairs(changes)):
+        fitting = (parts for parts in _parts_of(combos) if search.keeps_rules(parts))
         remedies = search.first(fitting, search.fitting)
         if remedies:
             return tuple(remedies)
@@ -100,15 +105,16 @@ def remedies_of_violations(states: States, plan: Plan, make_plan: MakePlan, effo
     if any(problem.code in DELETIONS for problem in plan.violations):
         return ()
     search = _Search(states, None, make_plan, effort)
-    found = search.with_raised_limits(states, plan, ())
+    raised = search.with_raised_limits(states, plan)
+    found = [Remedy(_edits(search.smallest(raised)))] if raised else []
     moves = moves_of(plan.stages)
     growing = {move.topic_partition.topic for move in moves if move.reason is Reason.REPLICATION_FACTOR}
     declared = managed_topics(states.desired, states.observed)
     concerned = {name: declared[name] for name in sorted(growing) if name in declared}
     factors = factor_changes(states, concerned) if concerned else ()
     changes = [*broker_changes(states), *factors, *joining_changes(states)]
-    found += search.first([(change,) for change in changes], search.passing, MOST - len(found))
-    return tuple(found or search.first(_pairs(changes), search.passing))
+    found += search.first(_parts_of((change,) for change in changes), search.passing, MOST - len(found))
+    return tuple(found or search.first(_parts_of(_pairs(changes)), search.passing))
 
 
 def conflicting(states: States, only: Collection[str] | None) -> frozenset[str]:
@@ -129,85 +135,125 @@ def conflicting(states: States, only: Collection[str] | None) -> frozenset[str]:
     )
 
 
+Parts = tuple[Part, ...]
+
+
 @dataclass(slots=True)
 class _Search:
-    """Verifies candidates by planning with them, as long as the effort lasts."""
+    """Verifies candidates by planning with them, as long as the effort lasts.
+
+    `concerned` are the states with the topics in conflict alone, and `thin` one of each kind of these.
+    """
 
     states: States
     only: Collection[str] | None
     make_plan: MakePlan
     effort: Effort
-    thin: States | None = None  # the whole cluster thinned, once it is asked for
+    concerned: States | None = None
+    thin: States | None = None
+    whole: States | None = None  # the whole cluster thinned, once it is asked for
+    plans: dict[Parts, Plan | None] = field(default_factory=dict)
 
     def first(
-        self, combos: Iterable[Sequence[Change]], judged: Callable[[Sequence[Change]], Remedy | None], most: int = MOST
+        self, candidates: Iterable[Parts], judged: Callable[[Parts], tuple[Parts, bool] | None], limit: int = MOST
     ) -> list[Remedy]:
-        """Return the first of these that are judged to be remedies, each of other kinds of change."""
+        """Return the first of these that are judged to be remedies, each of other kinds of change.
+
+        `judged` returns the parts that are needed, and whether a plan was made with them.
+        """
         kinds: set[tuple[str, ...]] = set()
         remedies: list[Remedy] = []
-        for combo in combos:
-            own = tuple(sorted(change.kind for change in combo))
-            remedy = judged(combo) if own not in kinds else None
-            if remedy is not None:
-                kinds.add(own)
-                remedies.append(remedy)
-            if len(remedies) == most:
+        for parts in candidates:
+            if len(remedies) == limit:
                 break
+            needed, is_planned = (judged(parts) if _kinds(parts) not in kinds else None) or ((), False)
+            if needed and _kinds(needed) not in kinds:
+                remedies.append(Remedy(_edits(needed), is_planned))
+            kinds.update({_kinds(parts), _kinds(needed)} if needed else ())
         return remedies
 
-    def passing(self, combo: Sequence[Change]) -> Remedy | None:
-        """Return the remedy where a plan with it keeps every limit; None also where no plan may be made any more."""
-        plan = self._plan(_applied(self.states, combo))
-        return Remedy(_edits(combo)) if plan is not None and not plan.violations else None
+    def keeps_rules(self, parts: Parts) -> bool:
+        """Whether all topics that were in conflict find their places with these changes, in as many racks as now."""
+        if self.thin is None or self.concerned is None:
+            return True
+        return not conflicting(made(self.thin, parts), self.only) and not loses_racks(
+            self.concerned, made(self.concerned, parts)
+        )
 
-    def fitting(self, combo: Sequence[Change]) -> Remedy | None:
-        """Return the remedy where a plan fits with it, limits raised as far as it needs; unplanned, where rules fit."""
+    def passing(self, parts: Parts) -> tuple[Parts, bool] | None:
+        """Return the parts where a plan with them keeps every limit; None also where no plan may be made any more."""
+        return (self.smallest(parts), True) if self._is_enough(parts) else None
+
+    def fitting(self, parts: Parts) -> tuple[Parts, bool] | None:
+        """Return the parts where a plan fits with them, limits raised as far as it needs, or, unplanned, the rules."""
         if not self._may_plan:
-            return None if self._is_conflict(combo) else Remedy(_edits(combo), is_planned=False)
-        states = _applied(self.states, combo)
-        plan = self._plan(states)
-        if plan is None or not plan.violations:
-            return Remedy(_edits(combo)) if plan is not None else None
-        return next(iter(self.with_raised_limits(states, plan, _edits(combo))), None)
+            return None if self._is_conflict(parts) else (self.smallest(parts, is_planned=False), False)
+        plan = self._planned(parts)
+        raised = self.with_raised_limits(made(self.states, parts), plan) if plan is not None and plan.violations else ()
+        if plan is None or (plan.violations and not raised):
+            return None
+        return self.smallest((*parts, *raised)), True
 
-    def with_raised_limits(self, states: States, plan: Plan, edits: tuple[Edit, ...]) -> list[Remedy]:
-        """Return the edits with the limits that the plan of these states needs raised, where that is enough.
+    def smallest(self, parts: Parts, *, is_planned: bool = True) -> Parts:
+        """Return the parts without those that can be left out, tried one by one, and for no topic without need."""
+        for part in parts:
+            place = next(place for place, other in enumerate(parts) if other.edit == part.edit)
+            others = (*parts[:place], *parts[place + 1 :])
+            needed = self._in_conflict(others).intersection(part.topics)
+            fewer = others
+            if needed and needed != {*part.topics}:
+                fewer = (*parts[:place], replace(part, topics=tuple(sorted(needed))), *parts[place + 1 :])
+            if fewer and self._is_enough(fewer, is_planned=is_planned):
+                parts = fewer
+        return parts
+
+    def with_raised_limits(self, states: States, plan: Plan) -> Parts:
+        """Return the limits to raise so far as the plan of these states needs; none where that is not enough.
 
         The count and the bytes of a plan are what they are. How full disks get is known only when it was staged again:
         the least share that passes is found by halving.
         """
         codes = {problem.code for problem in plan.violations}
         if not codes <= {*LIMITS}:
-            return []
-        limits, raised = _raised(states, plan, codes)
+            return ()
+        raised = tuple(_raised(states, plan, codes))
         if DISK_USE not in codes:
-            return [Remedy((*edits, *raised))]
+            return raised
         low, high = _fullest(plan), FULL
         if low > high:
-            return []
-        known = {percent: self._keeps(states, limits, percent) for percent in (low, high)}
+            return ()
+        known = {percent: self._keeps(states, raised, percent) for percent in (low, high)}
         while high - low > 1 and known[high] and not known[low]:
             middle = (low + high) // 2
-            known[middle] = self._keeps(states, limits, middle)
+            known[middle] = self._keeps(states, raised, middle)
             low, high = (low, middle) if known[middle] else (middle, high)
         enough = [percent for percent, is_kept in sorted(known.items()) if is_kept]
-        return [
-            Remedy((*edits, *raised, Edit(f"limits.diskUse is {percent}%", limits.at.get("diskUse"))))
-            for percent in enough[:1]
-        ]
+        return (*raised, _disk_use(states, enough[0])) if enough else ()
 
-    def _keeps(self, states: States, limits: Limits, percent: int) -> bool:
+    def _keeps(self, states: States, raised: Parts, percent: int) -> bool:
         """Whether the plan keeps these limits, and that share of the disks."""
-        cluster = replace(states.desired.cluster, limits=replace(limits, disk_use=Fraction(percent, 100)))
-        plan = self._plan(States(replace(states.desired, cluster=cluster), states.observed))
+        plan = self._plan(made(states, (*raised, _disk_use(states, percent))))
         return plan is not None and not plan.violations
 
-    def _is_conflict(self, combo: Sequence[Change]) -> bool:
+    def _in_conflict(self, parts: Parts) -> frozenset[str]:
+        """Return the topics that are still in conflict with these changes."""
+        return frozenset() if self.concerned is None else conflicting(made(self.concerned, parts), self.only)
+
+    def _is_enough(self, parts: Parts, *, is_planned: bool = True) -> bool:
+        """Whether a plan with these changes keeps rules, racks and limits; unplanned, where none is made, the rules."""
+        if not self.keeps_rules(parts):
+            return False
+        plan = self._planned(parts)
+        if parts in self.plans:
+            return plan is not None and not plan.violations
+        return not is_planned and not self._is_conflict(parts)
+
+    def _is_conflict(self, parts: Parts) -> bool:
         """Whether the rules of any topic cannot be kept with these changes."""
-        if self.thin is None:
+        if self.whole is None:
             known = {*self.states.observed.topics, *self.states.desired.topics}
-            self.thin = thinned(self.states, known if self.only is None else self.only)
-        return bool(conflicting(_applied(self.thin, combo), self.only))
+            self.whole = thinned(self.states, known if self.only is None else self.only)
+        return bool(conflicting(made(self.whole, parts), self.only))
 
     @property
     def _size(self) -> int:
@@ -216,6 +262,12 @@ class _Search:
     @property
     def _may_plan(self) -> bool:
         return self.effort.plans > 0 and self.effort.partitions >= self._size
+
+    def _planned(self, parts: Parts) -> Plan | None:
+        """Return the plan with these changes, made once; None where there is none, or no effort is left."""
+        if parts not in self.plans and self._may_plan:
+            self.plans[parts] = self._plan(made(self.states, parts))
+        return self.plans.get(parts)
 
     def _plan(self, states: States) -> Plan | None:
         """Return the plan of these states; None where there is none, or no effort is left."""
@@ -239,40 +291,53 @@ def _pairs(changes: Sequence[Change]) -> Iterator[Sequence[Change]]:
     return ((kept[one], kept[other]) for one, other in meaningful[:PAIRS])
 
 
-def _applied(states: States, combo: Sequence[Change]) -> States:
-    for change in combo:
-        states = change.make(states)
-    return states
+def _parts_of(combos: Iterable[Sequence[Change]]) -> Iterator[Parts]:
+    return (tuple(part for change in combo for part in change.parts) for combo in combos)
 
 
-def _edits(combo: Sequence[Change]) -> tuple[Edit, ...]:
+def _kinds(parts: Parts) -> tuple[str, ...]:
+    return tuple(sorted({part.kind for part in parts}))
+
+
+def _edits(parts: Parts) -> tuple[Edit, ...]:
     """Return the edits; the same one twice is one that says so."""
-    first, last = combo[0], combo[-1]
-    if first is last and len(combo) > 1:
-        return tuple(Edit(edit.words.replace(*TWICE)) for edit in first.edits)
-    return tuple(edit for change in combo for edit in change.edits)
+    edits = [part.edit for part in parts]
+    return tuple(
+        Edit(edit.words.replace(*TWICE), edit.at) if edits.count(edit) > 1 else edit for edit in dict.fromkeys(edits)
+    )
 
 
-def _raised(states: States, plan: Plan, codes: Collection[str]) -> tuple[Limits, list[Edit]]:
-    """Return the limits of partitions and bytes raised so far that the plan keeps them, and the lines to edit."""
-    limits, edits = states.desired.cluster.limits, []
+def _raised(states: States, plan: Plan, codes: Collection[str]) -> Iterator[Part]:
+    """Yield the limits of partitions and bytes raised so far that the plan keeps them."""
     if CHANGED_PARTITIONS in codes:
-        limits, words = _more_partitions(states, plan, limits)
-        edits.append(Edit(words, limits.at.get("changedPartitions")))
+        yield _more_partitions(states, plan)
     if MOVED_BYTES in codes:
         moved, words = _rounded_up(plan.summary.bytes)
-        limits = replace(limits, moved_bytes=moved)
-        edits.append(Edit(f"limits.movedBytes is {words}", limits.at.get("movedBytes")))
-    return limits, edits
+        yield _limit(states, "movedBytes", words, moved_bytes=moved)
 
 
-def _more_partitions(states: States, plan: Plan, limits: Limits) -> tuple[Limits, str]:
+def _more_partitions(states: States, plan: Plan) -> Part:
     """Return the limit that lets so many partitions change, as the share or the number that was written."""
     changed = plan.summary.partitions
-    if not isinstance(limits.changed_partitions, Fraction):
-        return replace(limits, changed_partitions=changed), f"limits.changedPartitions is {changed}"
+    if not isinstance(states.desired.cluster.limits.changed_partitions, Fraction):
+        return _limit(states, "changedPartitions", str(changed), changed_partitions=changed)
     percent = ceil(Fraction(100 * changed, sum(len(topic.partitions) for topic in states.observed.topics.values())))
-    return replace(limits, changed_partitions=Fraction(percent, 100)), f"limits.changedPartitions is {percent}%"
+    return _limit(states, "changedPartitions", f"{percent}%", changed_partitions=Fraction(percent, 100))
+
+
+def _disk_use(states: States, percent: int) -> Part:
+    return _limit(states, "diskUse", f"{percent}%", disk_use=Fraction(percent, 100))
+
+
+def _limit(states: States, name: str, text: str, **limit: int | Fraction) -> Part:
+    """Return the part that sets one limit."""
+
+    def make(states: States, _: Collection[str]) -> States:
+        cluster: Any = states.desired.cluster
+        limits = replace(cluster.limits, **limit)
+        return States(replace(states.desired, cluster=replace(cluster, limits=limits)), states.observed)
+
+    return Part(f"limits.{name}", f"limits.{name} is {text}", states.desired.cluster.limits.at.get(name), make)
 
 
 def _fullest(plan: Plan) -> int:

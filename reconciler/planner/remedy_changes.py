@@ -10,12 +10,20 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from reconciler.diff.managed import managed_topics
-from reconciler.diff.rules import cordoned_brokers, cordoned_by_kafka
+from reconciler.diff.rules import (
+    LEAVING,
+    NO_RACK,
+    TopicRules,
+    barred_by,
+    cordoned_brokers,
+    cordoned_by_kafka,
+    topic_rules,
+)
 from reconciler.diff.what_if import OPTION, racks, with_broker, with_declared
 from reconciler.model.cluster import Cluster, Partition, Topic
-from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection, Spread
+from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Placement, Protection, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
-from reconciler.model.problem import Edit
+from reconciler.model.problem import Edit, Location
 from reconciler.model.words import few
 
 JOINING = "broker"
@@ -31,12 +39,47 @@ class States(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One change, for all topics that need it."""
+class Part:
+    """One line to edit. `topics` are those that it changes, if it is about topics; `make` gets them too."""
 
-    kind: str  # changes of one kind differ in the broker or rack alone
-    edits: tuple[Edit, ...]  # the lines to edit
-    make: Callable[[States], States]  # may be applied to states that other changes made
+    kind: str  # parts of one kind differ in the broker, rack or line alone
+    words: str
+    at: Location | None
+    make: Callable[[States, Collection[str]], States]  # may be applied to states that other parts made
+    topics: tuple[str, ...] = ()
+
+    @property
+    def edit(self) -> Edit:
+        """The edit in words."""
+        return Edit(f"{self.words}, for {few(self.topics)}" if self.topics else self.words, self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change, for all topics that need it: a part for each line."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of all its parts."""
+        return self.parts[0].kind
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """The lines to edit."""
+        return tuple(part.edit for part in self.parts)
+
+    def make(self, states: States) -> States:
+        """Return the changed states."""
+        return made(states, self.parts)
+
+
+def made(states: States, parts: Iterable[Part]) -> States:
+    """Return the states with these parts changed, one after another."""
+    for part in parts:
+        states = part.make(states, part.topics)
+    return states
 
 
 def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
@@ -64,37 +107,41 @@ def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
 
 def broker_changes(states: States) -> Iterator[Change]:
     """Yield the changes that let one broker that is there hold replicas again; what is only supposed stays so."""
-    words = {
+    texts = {
         BrokerState.DRAINING: ("kept", "broker {} stays active", BrokerState.ACTIVE),
         BrokerState.ABSENT: ("kept", "broker {} is declared draining, not absent", BrokerState.DRAINING),
         BrokerState.CORDONED: ("uncordoned", "broker {} is active, not cordoned", BrokerState.ACTIVE),
     }
-    for state, (kind, text, then) in words.items():
+    for state, (kind, text, then) in texts.items():
         for broker in states.desired.cluster.brokers.values():
             is_supposed = broker.at is not None and broker.at.file == OPTION
             if broker.state is state and broker.id in states.observed.brokers and not is_supposed:
-                yield Change(kind, (Edit(text.format(broker.id), broker.at),), partial(_with_state, broker.id, then))
+                part = Part(kind, text.format(broker.id), broker.at, partial(_with_state, broker.id, then))
+                yield Change((part,))
     for broker_id in sorted(cordoned_by_kafka(*states)):
         declared = states.desired.cluster.broker(broker_id)
         if declared.state is BrokerState.ACTIVE:
-            edit = Edit(f"broker {broker_id} is declared active, though Kafka has cordoned it", declared.at)
-            yield Change("uncordoned", (edit,), partial(_with_state, broker_id, BrokerState.ACTIVE))
+            words = f"broker {broker_id} is declared active, though Kafka has cordoned it"
+            make = partial(_with_state, broker_id, BrokerState.ACTIVE)
+            yield Change((Part("uncordoned", words, declared.at, make),))
 
 
-def _with_state(broker_id: int, state: BrokerState, states: States) -> States:
+def _with_state(broker_id: int, state: BrokerState, states: States, _: Collection[str]) -> States:
     broker = replace(states.desired.cluster.broker(broker_id), state=state, has_state=True)
     return States(with_declared(states.desired, broker), states.observed)
 
 
 def joining_changes(states: States) -> Iterator[Change]:
-    """Yield one more broker in each rack, its disks those of a peer."""
-    known: list[str | None] = [*racks(states.observed)]
+    """Yield one more broker in each rack, its disks those of a peer; first in racks where no broker may take more."""
+    closed = cordoned_brokers(*states) | _brokers_in(states, LEAVING)
+    taking = {b.rack for b in states.observed.brokers.values() if not b.is_fenced and b.id not in closed}
+    known: list[str | None] = [*sorted(racks(states.observed), key=lambda rack: (rack in taking, rack))]
     for rack in known or [None]:
         where = f" in rack {rack}" if rack is not None else ""
-        yield Change(JOINING, (Edit(f"{TWICE[0]}{where}"),), partial(_with_new_broker, rack))
+        yield Change((Part(JOINING, f"{TWICE[0]}{where}", None, partial(_with_new_broker, rack)),))
 
 
-def _with_new_broker(rack: str | None, states: States) -> States:
+def _with_new_broker(rack: str | None, states: States, _: Collection[str]) -> States:
     broker_id = 1 + max([0, *states.observed.brokers, *states.desired.cluster.brokers])
     return States(states.desired, with_broker(states.observed, broker_id, rack)[0])
 
@@ -168,22 +215,55 @@ def _of_topics(
     lines: dict[tuple[str, str], list[DesiredTopic]] = {}
     for topic in topics.values():
         lines.setdefault((str(topic.where(path) or ""), words(topic)), []).append(topic)
-    edits = tuple(
-        Edit(f"{text}, for {few([topic.name for topic in alike])}", alike[0].where(path))
-        for (_, text), alike in sorted(lines.items())
-    )
 
-    def make(states: States) -> States:
+    def make(states: States, names: Collection[str]) -> States:
         known = {
-            name: relaxed(states.desired.topics.get(name, topic))
-            for name, topic in topics.items()
+            name: relaxed(states.desired.topics.get(name, topics[name]))
+            for name in names
             if name in states.desired.topics or name in states.observed.topics
         }
         changed = dict(sorted({**states.desired.topics, **known}.items()))
         return States(replace(states.desired, topics=changed), states.observed)
 
     if topics:
-        yield Change(kind, edits, make)
+        yield Change(
+            tuple(
+                Part(kind, text, alike[0].where(path), make, tuple([topic.name for topic in alike]))
+                for (_, text), alike in sorted(lines.items())
+            )
+        )
+
+
+def loses_racks(states: States, changed: States) -> bool:
+    """Whether a topic's partition must end in fewer racks than its living replicas are in, with what is changed.
+
+    Racks that its placement does not allow are not counted, and a topic that ignores racks has none to lose. Both
+    states hold the same topics.
+    """
+    rules, fenced = topic_rules(*changed), {b.id for b in states.observed.brokers.values() if b.is_fenced}
+    for name, topic in states.observed.topics.items():
+        rule = rules[name]
+        placement = rule.declared.placement if rule.declared else Placement()
+        if rule.spread is Spread.IGNORE or rule.assignment is not None or rule.rack_replicas is not None:
+            continue
+        gone = fenced | {b for b, rack in rule.rack_of.items() if barred_by(placement, b, rack) is not None}
+        for replicas in {frozenset(partition.target_replicas) for partition in topic.partitions}:
+            before, after = _known_racks(rule, replicas - gone), rule.receivable | (rule.keepable & replicas)
+            if len(_known_racks(rule, after)) < min(len(before), rule.target_factor([*replicas])):
+                return True
+    return False
+
+
+def _known_racks(rule: TopicRules, broker_ids: Iterable[int]) -> set[str]:
+    return {rule.rack_of.get(broker_id, NO_RACK) for broker_id in broker_ids} - {NO_RACK}
+
+
+def of_topics(states: States, topics: Collection[str]) -> States:
+    """Return the states with these topics alone, none of them declared by a pattern."""
+    declared = managed_topics(states.desired, states.observed)
+    wanted = {name: declared[name] for name in sorted(topics) if name in declared}
+    there = {name: states.observed.topics[name] for name in sorted(topics) if name in states.observed.topics}
+    return States(replace(states.desired, topics=wanted, patterns=()), replace(states.observed, topics=there))
 
 
 def thinned(states: States, topics: Collection[str]) -> States:

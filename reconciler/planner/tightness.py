@@ -168,8 +168,9 @@ def rackless_brokers(
     placed += [counted(new, "new partition")] if new else []
     if placed:
         message = (
-            f"{labelled('broker', sorted(nowhere))} in no rack, while others have one: the plan counts such a broker in "
-            f"no rack, and places {listed(placed)} by rules of racks. Set broker.rack and restart it before that runs"
+            f"{labelled('broker', sorted(nowhere))} in no rack, while others have one: the plan counts such a broker "
+            f"in no rack, and places {listed(placed)} by rules of racks. "
+            "Set broker.rack and restart it before that runs"
         )
         yield warning("KR807", message)
 

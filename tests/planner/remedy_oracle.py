@@ -1,16 +1,17 @@
 """Which single changes, and which pairs, let a refused state be planned: each is made by hand and really planned."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
 
-from helpers.plans.planning import planned
+from helpers.plans.planning import planned, replicas_after
 
 from reconciler.diff.managed import managed_topics
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Placement, Protection, Spread
 from reconciler.model.problem import InvalidInput, PlacementInfeasible
+from reconciler.model.topic_partition import TopicPartition
 
 State = tuple[Desired, Cluster]
 Edit = Callable[[State], State]
@@ -50,15 +51,46 @@ def single_changes(state: State, topics: frozenset[str]) -> Iterator[tuple[str, 
 
 
 def kinds_that_help(state: State, topics: frozenset[str]) -> set[str]:
-    """Return the kinds of single change that make the state plannable."""
-    return {kind for kind, edit in single_changes(state, topics) if is_plannable(edit(state))}
+    """Return the kinds of single change that make the state plannable, with each of these topics in as many racks."""
+    return {kind for kind, edit in single_changes(state, topics) if is_help(state, edit(state), topics)}
+
+
+def is_help(state: State, changed: State, topics: frozenset[str]) -> bool:
+    """Whether there is a plan after the change, and it leaves no partition of these topics in fewer racks."""
+    return is_plannable(changed) and not partitions_in_fewer_racks(state, changed, topics)
+
+
+def partitions_in_fewer_racks(state: State, changed: State, topics: frozenset[str]) -> list[TopicPartition]:
+    """Return the partitions that the plan of the changed state leaves in fewer racks than their living replicas are in.
+
+    Not those that the files put there: by an explicit assignment, by racks that are named or replicas by rack, or
+    because racks are ignored. Fewer replicas may be in fewer racks.
+    """
+    placed, observed, rack_of = planned(*changed), state[1], {b.id: b.rack for b in changed[1].brokers.values()}
+    reached, declared, found = replicas_after(changed[1], placed), managed_topics(*changed), []
+    for key, partition in observed.partitions():
+        placement = declared[key.topic].placement if key.topic in declared else Placement()
+        is_free = placement.assignment is None and placement.racks_replicas is None
+        if key.topic not in topics or not is_free or placement.racks_spread is Spread.IGNORE:
+            continue
+        living = [b for b in partition.target_replicas if observed.is_alive(b) and _is_named(placement, b, rack_of)]
+        before, after = ({rack_of[b] for b in each if rack_of[b]} for each in (living, reached[key]))
+        if len(after) < min(len(before), len(reached[key])):
+            found.append(key)
+    return found
+
+
+def _is_named(placement: Placement, broker_id: int, rack_of: Mapping[int, str | None]) -> bool:
+    is_only = placement.brokers_only is None or broker_id in placement.brokers_only
+    is_in_rack = placement.racks_only is None or rack_of[broker_id] in placement.racks_only
+    return is_only and is_in_rack and broker_id not in placement.brokers_except
 
 
 def is_pair_enough(state: State, topics: frozenset[str]) -> bool:
     """Whether any two single changes make the state plannable."""
     edits = [edit for _, edit in single_changes(state, topics)]
-    return any(is_plannable(one(other(state))) for one, other in combinations(edits, 2)) or any(
-        is_plannable(one(one(state))) for one in edits
+    return any(is_help(state, one(other(state)), topics) for one, other in combinations(edits, 2)) or any(
+        is_help(state, one(one(state)), topics) for one in edits
     )
 
 
