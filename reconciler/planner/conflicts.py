@@ -109,7 +109,9 @@ def unplaceable(desired: Desired, observed: Cluster, partitions: PartitionsToPla
         key = (id(partition.rules.receivable), partition.need, partition.fixed, partition.is_new, kept, nowhere)
         if key not in known:
             rules, is_assigned = _rules(desired, observed, partition), bool(partition.fixed and partition.need == 0)
-            known[key] = not _wrong_fixed(partition, rules) if is_assigned else _can_place(observed, partition, rules)
+            known[key] = (
+                not _wrong_fixed(observed, partition, rules) if is_assigned else _can_place(observed, partition, rules)
+            )
         if not known[key]:
             told.add(name)
             yield partition
@@ -139,7 +141,10 @@ def _explained(
     if partition.fixed and partition.need == 0 and declared is not None:
         at = declared.where("placement.assignment")
         names = f"assignment names {_listed(partition.fixed)}{in_brackets(at)}"
-        return [(f"{names}, but {cause.words}. Change one of them.", at) for cause in _wrong_fixed(partition, rules)]
+        return [
+            (f"{names}, but {cause.words}. Change one of them.", at)
+            for cause in _wrong_fixed(observed, partition, rules)
+        ]
     at = declared.where("replicationFactor") if declared else None
     start = declared.where("") if declared else None
     causes = _only_needed(observed, partition, _smallest(observed, partition, rules))
@@ -151,7 +156,8 @@ def _explained(
         return [(f"no broker may hold it: {words}. {_sentence(cures)}", start)]
     wanted = len(partition.fixed) + partition.need
     factor = f"replicationFactor is {wanted}{in_brackets(at)}" if at else f"it has {wanted} replicas"
-    lower = ["lower replicationFactor"] if _may_be_lower(observed, partition, rules) else []
+    lower = ["lower replicationFactor" if declared else "declare it with a lower replicationFactor"]
+    lower = lower if _may_be_lower(observed, partition, rules) else []
     return [(f"{factor}, {words}. {_sentence([*lower, *cures])}", at or start)]
 
 
@@ -209,14 +215,15 @@ def _cures_of_state(
     def is_enough(broker_ids: Collection[int]) -> bool:
         return _can_place(observed, partition, [*others, state.rule(state.at.keys() - {*broker_ids})])
 
-    barred = frozenset[int]().union(*(other.bars for other in others))
+    barred = frozenset[int]().union(*(other.bars for other in others)) - _leaving(partition, state.at)
     useful = sorted(state.at.keys() - barred - {*partition.fixed}, key=lambda b: (b not in cause.bars, b))
     if not is_enough(useful):
         return
-    groups = _by_rack(observed, useful)
+    groups = _by_rack(observed, partition, useful)
     groups.sort(key=lambda group: (not cause.bars.isdisjoint(group), -group[0]))
     chosen, named = _fewest(groups, is_enough), sorted(cause.bars)
-    is_any = len(chosen) == 1 < len(named) and all(is_enough(group[:1]) for group in _by_rack(observed, named))
+    is_useful = cause.bars.issubset(useful) and len(chosen) == 1 < len(named)
+    is_any = is_useful and all(is_enough(group[:1]) for group in _by_rack(observed, partition, named))
     words = "one of them" if is_any else _listed(chosen)
     yield state.cure.format(words, "it" if len(chosen) == 1 else "them")
 
@@ -237,21 +244,27 @@ def _of_needed(observed: Cluster, partition: PartitionToPlace, state: _State, ot
     def is_conflict(broker_ids: Collection[int]) -> bool:
         return not _can_place(observed, partition, [*others, state.rule(broker_ids)])
 
-    barred = frozenset[int]().union(*(other.bars for other in others))
+    barred = frozenset[int]().union(*(other.bars for other in others)) - _leaving(partition, state.at)
     own = [b for b in state.at if b in observed.brokers and b not in barred and b not in partition.fixed]
-    groups = _by_rack(observed, own if is_conflict(own) else [b for b in state.at if b in observed.brokers])
+    groups = _by_rack(observed, partition, own if is_conflict(own) else [b for b in state.at if b in observed.brokers])
     # If either of two racks is enough for the conflict, the one with fewer brokers is named, or the first broker's.
     groups.sort(key=lambda group: (-len(group), -group[0]))
     return state.rule(_fewest(groups, is_conflict))
 
 
-def _by_rack(observed: Cluster, broker_ids: Iterable[int]) -> list[list[int]]:
+def _by_rack(observed: Cluster, partition: PartitionToPlace, broker_ids: Iterable[int]) -> list[list[int]]:
     """Return these brokers by rack; those in one rack are alike to the rules, so any of them stand for the others."""
-    groups: dict[str, list[int]] = {}
+    groups: dict[object, list[int]] = {}
+    leaving = _leaving(partition, broker_ids)
     for broker_id in broker_ids:
         broker = observed.brokers.get(broker_id)
-        groups.setdefault(broker.rack or NO_RACK if broker else NO_RACK, []).append(broker_id)
+        groups.setdefault((broker and broker.rack, broker_id in leaving), []).append(broker_id)
     return [*groups.values()]
+
+
+def _leaving(partition: PartitionToPlace, broker_ids: Iterable[int]) -> frozenset[int]:
+    """Return on which of these brokers a topic that no file declares has replicas; it moves only if one is to leave."""
+    return frozenset(partition.replicas).intersection(broker_ids if partition.rules.declared is None else ())
 
 
 def _fewest(groups: Sequence[Sequence[int]], is_enough: Callable[[Collection[int]], bool]) -> list[int]:
@@ -284,7 +297,10 @@ def _can_place(
 
     `leaving` are the rules that say which racks count, by default the same.
     """
-    if partition.need == 0:
+    is_still = partition.rules.declared is None and not any(
+        rule.is_leaving and _leaving(partition, rule.bars) for rule in rules
+    )
+    if partition.need == 0 or is_still:
         return True
     barred = frozenset[int]().union(*(rule.bars for rule in rules))
     open_ids = observed.brokers.keys() - barred - {*partition.fixed}
@@ -319,13 +335,16 @@ def _in_no_rack(partition: PartitionToPlace) -> int:
     return sum(partition.rules.rack_of.get(replica, NO_RACK) == NO_RACK for replica in partition.replicas)
 
 
-def _wrong_fixed(partition: PartitionToPlace, rules: Sequence[_Rule]) -> Sequence[_Rule]:
+def _wrong_fixed(observed: Cluster, partition: PartitionToPlace, rules: Sequence[_Rule]) -> Sequence[_Rule]:
     """Return the rules that an explicit assignment breaks, each broker in a state by itself."""
     wrong: list[_Rule] = []
     for rule in rules:
         barred = [replica for replica in partition.fixed if replica in rule.bars]
         wrong += [rule.state.rule([each]) for each in sorted(barred)] if rule.state else [rule][: len(barred)]
-    if partition.rules.spread is Spread.STRICT and partition.rules.rack_excess(partition.fixed):
+    # With racks that do not count, because all their brokers leave, what is on these brokers is the conflict.
+    every = with_racks(partition.rules, {broker.rack or NO_RACK for broker in observed.brokers.values()})
+    is_crowded = all(each.rack_excess(partition.fixed) for each in (partition.rules, every))
+    if partition.rules.spread is Spread.STRICT and is_crowded:
         wrong += [rule for rule in rules if rule.is_strict]
     return wrong
 

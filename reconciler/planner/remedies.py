@@ -174,11 +174,8 @@ class _Search:
 
     def keeps_rules(self, parts: Parts) -> bool:
         """Whether all topics that were in conflict find their places with these changes, in as many racks as now."""
-        if self.thin is None or self.concerned is None:
-            return True
-        return not conflicting(made(self.thin, parts), self.only) and not loses_racks(
-            self.concerned, made(self.concerned, parts)
-        )
+        is_conflict = self.thin is not None and conflicting(made(self.thin, parts), self.only)
+        return not is_conflict and not self._loses_racks(parts)
 
     def passing(self, parts: Parts) -> tuple[Parts, bool] | None:
         """Return the parts where a plan with them keeps every limit; None also where no plan may be made any more."""
@@ -190,7 +187,7 @@ class _Search:
             return None if self._is_conflict(parts) else (self.smallest(parts, is_planned=False), False)
         plan = self._planned(parts)
         raised = self.with_raised_limits(made(self.states, parts), plan) if plan is not None and plan.violations else ()
-        if plan is None or (plan.violations and not raised):
+        if plan is None or (plan.violations and not raised) or self._loses_racks(parts, plan):
             return None
         return self.smallest((*parts, *raised)), True
 
@@ -235,6 +232,10 @@ class _Search:
         plan = self._plan(made(states, (*raised, _disk_use(states, percent))))
         return plan is not None and not plan.violations
 
+    def _loses_racks(self, parts: Parts, plan: Plan | None = None) -> bool:
+        """Whether a partition of a topic in conflict ends in fewer racks by that plan, or has to without one."""
+        return self.concerned is not None and loses_racks(self.concerned, made(self.concerned, parts), plan)
+
     def _in_conflict(self, parts: Parts) -> frozenset[str]:
         """Return the topics that are still in conflict with these changes."""
         return frozenset() if self.concerned is None else conflicting(made(self.concerned, parts), self.only)
@@ -245,7 +246,7 @@ class _Search:
             return False
         plan = self._planned(parts)
         if parts in self.plans:
-            return plan is not None and not plan.violations
+            return plan is not None and not plan.violations and not self._loses_racks(parts, plan)
         return not is_planned and not self._is_conflict(parts)
 
     def _is_conflict(self, parts: Parts) -> bool:

@@ -23,7 +23,10 @@ from reconciler.diff.what_if import OPTION, racks, with_broker, with_declared
 from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Placement, Protection, Spread
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
+from reconciler.model.plan import Plan
 from reconciler.model.problem import Edit, Location
+from reconciler.model.stage import moves_of
+from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import few
 
 JOINING = "broker"
@@ -234,22 +237,26 @@ def _of_topics(
         )
 
 
-def loses_racks(states: States, changed: States) -> bool:
-    """Whether a topic's partition must end in fewer racks than its living replicas are in, with what is changed.
+def loses_racks(states: States, changed: States, plan: Plan | None = None) -> bool:
+    """Whether a partition ends in fewer racks than its living replicas are in; without a plan, whether it has to.
 
     Racks that its placement does not allow are not counted, and a topic that ignores racks has none to lose. Both
-    states hold the same topics.
+    states hold the same topics; the plan is of the changed one.
     """
     rules, fenced = topic_rules(*changed), {b.id for b in states.observed.brokers.values() if b.is_fenced}
+    moves = moves_of(plan.stages) if plan else ()
+    ends = {move.topic_partition: frozenset(move.to_replicas) for move in moves}
     for name, topic in states.observed.topics.items():
         rule = rules[name]
         placement = rule.declared.placement if rule.declared else Placement()
         if rule.spread is Spread.IGNORE or rule.assignment is not None or rule.rack_replicas is not None:
             continue
         gone = fenced | {b for b, rack in rule.rack_of.items() if barred_by(placement, b, rack) is not None}
-        for replicas in {frozenset(partition.target_replicas) for partition in topic.partitions}:
-            before, after = _known_racks(rule, replicas - gone), rule.receivable | (rule.keepable & replicas)
-            if len(_known_racks(rule, after)) < min(len(before), rule.target_factor([*replicas])):
+        lists = ((one, frozenset(one.target_replicas)) for one in topic.partitions)
+        for replicas, end in {(now, ends.get(TopicPartition(name, one.partition), now)) for one, now in lists}:
+            after = end if plan else rule.receivable | (rule.keepable & replicas)
+            factor = len(end) if plan else rule.target_factor([*replicas])
+            if len(_known_racks(rule, after)) < min(len(_known_racks(rule, replicas - gone)), factor):
                 return True
     return False
 
