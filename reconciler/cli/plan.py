@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 WHAT_IF_HELP = (
     "Plan for a state that is supposed: drain=ID, add=ID@RACK, fail=ID, fail-rack=RACK, replicationFactor=TOPIC:N, "
-    "partitions=TOPIC:N, several with commas between. Such a plan is never applied."
+    "partitions=TOPIC:N, several with commas between (\\, in the name of a rack). Such a plan is never applied."
 )
 
 FAIL_ON_HELP = (

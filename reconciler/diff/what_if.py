@@ -3,6 +3,7 @@
 It is pure, so that the same plan is made as of real states.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from difflib import get_close_matches
@@ -14,6 +15,7 @@ from reconciler.model.in_sync import brokers_min_isr, needed_in_sync
 from reconciler.model.problem import InvalidInput, Location, Problem, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import (
+    ESCAPED_COMMA,
     AddBroker,
     Affected,
     DrainBroker,
@@ -32,6 +34,7 @@ KINDS = "drain=ID, add=ID@RACK, fail=ID, fail-rack=RACK, replicationFactor=TOPIC
 _MOST = 2**31 - 1
 """Kafka's own numbers of brokers, partitions and replicas are signed 32 bits."""
 _SHOWN = 10
+_COMMA = re.compile(r"(?<!\\),")
 
 
 class NotASupposition(ReconcilerError):
@@ -54,9 +57,12 @@ class Supposed:
 
 
 def suppositions(texts: Sequence[str]) -> tuple[Supposition, ...]:
-    """Return what these texts suppose, each one or more of KINDS with commas between; raises NotASupposition."""
-    parts = [part.strip() for text in texts for part in text.split(",")]
-    return tuple(_supposition(part) for part in parts)
+    """Return what these texts suppose, each one or more of KINDS with commas between; raises NotASupposition.
+
+    A comma in the name of a rack has a backslash before it.
+    """
+    parts = [part.strip() for text in texts for part in _COMMA.split(text)]
+    return tuple(_supposition(part.replace(ESCAPED_COMMA, ",")) for part in parts)
 
 
 def suppose(desired: Desired, observed: Cluster, supposed: Sequence[Supposition]) -> Supposed:
@@ -99,7 +105,7 @@ def with_declared(desired: Desired, broker: DesiredBroker) -> Desired:
 
 def racks(observed: Cluster) -> list[str]:
     """Return the racks that brokers tell."""
-    return sorted({broker.rack for broker in observed.brokers.values() if broker.rack is not None})
+    return sorted({broker.rack for broker in observed.brokers.values() if broker.rack})
 
 
 def health(cluster: Cluster) -> Health:
@@ -141,7 +147,8 @@ def _supposition(text: str) -> Supposition:
                 return SetReplicationFactor(*_topic_and_number(value, text))
             case "partitions":
                 return SetPartitions(*_topic_and_number(value, text))
-    raise NotASupposition(f"{text!r} is not one of {KINDS}")
+    hint = "" if is_given or not text else f"; write a comma in the name of a rack as {ESCAPED_COMMA}"
+    raise NotASupposition(f"{text!r} is not one of {KINDS}{hint}")
 
 
 def _id(text: str, whole: str) -> int:
@@ -170,7 +177,9 @@ def _made_true(at: Supposed, one: Supposition, where: Location) -> Supposed:
     """Return both states with that supposition true; raises _Senseless where it cannot be meant."""
     match one:
         case DrainBroker():
-            _require_registered(at, one.broker_id)
+            # A broker that is gone for good may still be in lists of replicas: declared draining, it is planned away.
+            if not any(one.broker_id in partition.replicas for _, partition in at.observed.partitions()):
+                _require_registered(at, one.broker_id)
             broker = replace(at.desired.cluster.broker(one.broker_id), state=BrokerState.DRAINING, at=where)
             return replace(at, desired=with_declared(at.desired, broker))
         case AddBroker():

@@ -213,8 +213,8 @@ def _told(document: YamlMap, error: "ValidationError") -> Iterator[Problem]:
             yield from _no_branch(document, error)
         case _:
             secret = any(is_secret(str(step)) for step in path[2:]) or _is_of_client(path, error.instance)
-            found = _SOMETHING if secret else _shown(error.instance)
-            yield Problem("KR104", f"{where} is {found}, which {_why(error)}{_meant(error)}", at)
+            found, quotes = (_SOMETHING, "") if secret else (_shown(error.instance), _quotes(error))
+            yield Problem("KR104", f"{where} is {found}, which {_why(error)}{quotes}{_meant(error)}", at)
 
 
 def _is_of_client(path: Sequence[str | int], value: object) -> bool:
@@ -279,6 +279,19 @@ def _why(error: "ValidationError") -> str:
         *others, last = (_TYPES[word][0] for word in words)
         return f"must be {', '.join(others)}{' or ' if others else ''}{last}"
     return WHY.get(str(error.validator), "has none of the forms it may have").format(wanted)
+
+
+def _quotes(error: "ValidationError") -> str:
+    """Return how a text is written that YAML takes for a number or a truth value, or a number that is in quotes."""
+    value: Any = error.instance
+    schema: Any = error.schema
+    if error.validator != "type" or value is None or isinstance(value, list | dict):
+        return ""
+    if error.validator_value == "string":
+        text = str(value) if isinstance(value, YamlFloat) else json.dumps(value)
+        return f': write "{text}"' if _compiled({**schema})(text) else ""
+    is_number = error.validator_value == "integer" and isinstance(value, str) and value.isascii() and value.isdigit()
+    return f": write {value}, without quotes" if is_number else ""
 
 
 def _shown(value: object) -> str:

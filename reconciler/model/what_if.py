@@ -5,6 +5,13 @@ from typing import Annotated
 
 from reconciler.model.codec import FILLED, REQUIRED
 
+ESCAPED_COMMA = "\\,"
+"""How a comma in the name of a rack is written, as commas stand between suppositions."""
+
+
+def _written(rack: str) -> str:
+    return rack.replace(",", ESCAPED_COMMA)
+
 
 @dataclass(frozen=True, slots=True)
 class DrainBroker:
@@ -24,7 +31,7 @@ class AddBroker:
     rack: str | None = None
 
     def __str__(self) -> str:
-        return f"add={self.broker_id}@{self.rack}" if self.rack is not None else f"add={self.broker_id}"
+        return f"add={self.broker_id}" if self.rack is None else f"add={self.broker_id}@{_written(self.rack)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,7 @@ class FailRack:
     rack: str
 
     def __str__(self) -> str:
-        return f"fail-rack={self.rack}"
+        return f"fail-rack={_written(self.rack)}"
 
 
 @dataclass(frozen=True, slots=True)

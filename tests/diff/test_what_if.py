@@ -10,6 +10,7 @@ from reconciler.diff.what_if import NotASupposition, health, suppose, suppositio
 from reconciler.model.cluster import Cluster, LogDir
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, DesiredTopic, Placement
 from reconciler.model.problem import InvalidInput, Location
+from reconciler.model.stage import moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import (
     AddBroker,
@@ -21,6 +22,7 @@ from reconciler.model.what_if import (
     SetPartitions,
     SetReplicationFactor,
 )
+from reconciler.workflow.plan import plan_of
 
 DECLARED = Desired(
     DesiredCluster("c", brokers={8: DesiredBroker(8, BrokerState.ABSENT, at=Location("c/cluster.yaml", 4))}),
@@ -49,6 +51,7 @@ def _cluster() -> Cluster:
         ("add=9@a@b", (AddBroker(9, "a@b"),)),
         ("fail=3", (FailBroker(3),)),
         ("fail-rack=a=b", (FailRack("a=b"),)),
+        (r"add=9@row1\,left,fail-rack=row1\,right", (AddBroker(9, "row1,left"), FailRack("row1,right"))),
         ("replicationFactor=orders:3, partitions=o:24", (SetReplicationFactor("orders", 3), SetPartitions("o", 24))),
     ],
 )  # fmt: skip
@@ -72,6 +75,18 @@ def test_the_option_may_be_repeated() -> None:
 def test_nonsense_is_no_supposition(text: str) -> None:
     with pytest.raises(NotASupposition):
         suppositions([text])
+
+
+def test_how_a_comma_in_a_rack_is_written_is_said() -> None:
+    with pytest.raises(NotASupposition, match=r"'right' is not one of .*; write a comma in the name of a rack as \\,"):
+        suppositions(["fail-rack=row1,right"])
+
+
+def test_a_broker_that_is_gone_for_good_and_still_has_replicas_can_be_supposed_to_drain() -> None:
+    observed = small_cluster("orders-0: 1,7 isr 1 size 1", "orders-1: 1,2 size 1")
+    supposed = suppose(DECLARED, observed, suppositions(["drain=7"]))
+    (move,) = moves_of(plan_of(replace(supposed.desired, topics={"orders": DesiredTopic("orders")}), observed).stages)
+    assert 7 not in move.to_replicas
 
 
 def test_how_a_supposition_of_a_topic_is_written_is_told() -> None:
