@@ -15,9 +15,11 @@ from reconciler.model.change import AlterConfigs, Changes, CreatePartitions, Cre
 from reconciler.model.cluster import DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR, DELETE_TOPICS, Cluster, Topic
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection
 from reconciler.model.effect import EffectClass
+from reconciler.model.in_sync import MIN_ISR, whole_number
 from reconciler.model.move import Election
 from reconciler.model.problem import (
     BROKER_LEFT,
+    MIN_ISR_REFUSED,
     MISSING_BROKER,
     TOPIC_LEFT,
     UNDECLARED_TOPIC,
@@ -147,6 +149,14 @@ def _creation(declared: DesiredTopic, observed: Cluster) -> CreateTopic | Proble
         return Problem("KR244", f"topic {declared.name} does not exist yet: write its {missing}", declared.where(""))
     configs = {key: value for key, value in sorted(declared.config.items()) if value is not None}
     partitions, factor = (number or 0 for number in shape.values())
+    min_isr = whole_number(configs.get(MIN_ISR))
+    if declared.replication_factor is None and min_isr is not None and min_isr > factor:
+        message = (
+            f"topic {declared.name} is new, and {MIN_ISR} {min_isr} is above {DEFAULT_REPLICATION_FACTOR} {factor}:"
+            " Kafka then takes the smaller, so acks=all writes stop once any replica is missing; write a higher"
+            " replicationFactor"
+        )
+        return Problem(MIN_ISR_REFUSED, message, declared.where(f"config.{MIN_ISR}"))
     return CreateTopic(declared.name, partitions, factor, configs, at=declared.where(""))
 
 

@@ -21,7 +21,7 @@ from reconciler.model.desired import (
     DesiredTopic,
     Protection,
 )
-from reconciler.model.problem import Problem
+from reconciler.model.problem import MIN_ISR_REFUSED, Problem
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.simulate.configs import value_problem
 
@@ -205,7 +205,7 @@ def _min_isr_problems(topic: DesiredTopic) -> Iterator[Problem]:
     if wanted is None or MIN_ISR in topic.custom_configs:
         return
     if not _WHOLE.fullmatch(wanted) or _refusal(MIN_ISR, wanted):
-        yield Problem("KR126", f"{MIN_ISR} must be a whole number of at least 1", at)
+        yield Problem(MIN_ISR_REFUSED, f"{MIN_ISR} must be a whole number of at least 1", at)
         return
     factor, path = topic.replication_factor, "replicationFactor"
     found = f"replicationFactor {factor}"
@@ -217,4 +217,4 @@ def _min_isr_problems(topic: DesiredTopic) -> Iterator[Problem]:
             f"{MIN_ISR} {wanted} is above {found} ({topic.where(path)}): "
             "Kafka then takes the smaller, so acks=all writes stop once any replica is missing"
         )
-        yield Problem("KR126", message, at)
+        yield Problem(MIN_ISR_REFUSED, message, at)

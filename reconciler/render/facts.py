@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from reconciler.model.budget import WindowsNeeded
 from reconciler.model.move import DirMove, Move
 from reconciler.model.plan import BrokerShare, Plan, TieredBytes, gap_percent
-from reconciler.model.problem import Location, Problem
+from reconciler.model.problem import BELOW_MIN_ISR, Location, Problem
 from reconciler.model.stage import CopyingStage, ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.starting import Start
 from reconciler.model.vitals import Quorum
@@ -20,9 +20,12 @@ _LEAST_COMPARED = 60
 def kept_at_every_stage(plan: Plan) -> str:
     """Return what holds in between: each stage of a plan that is written was simulated first, and refused otherwise.
 
-    A rollback goes back to lists that may break a rack rule, and says so.
+    A rollback goes back to lists that may break a rack rule, and says so. No plan keeps a min ISR that is above the
+    replication factor: the warning names the topics.
     """
-    return "min ISR kept at every stage" if plan.source.rolls_back else "racks and min ISR kept at every stage"
+    is_below = any(each.code == BELOW_MIN_ISR for each in plan.warnings)
+    min_isr = f"min ISR (but for {BELOW_MIN_ISR})" if is_below else "min ISR"
+    return f"{'' if plan.source.rolls_back else 'racks and '}{min_isr} kept at every stage"
 
 
 def undoes(plan: Plan) -> str:

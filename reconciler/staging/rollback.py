@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from reconciler.diff.effects import with_effects
+from reconciler.diff.min_isr import min_isr_warnings
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster, Partition, Topic
@@ -65,7 +66,13 @@ def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
         proof=_proof(back.moves),
         balance_before=before,
         balance_after=after,
-        warnings=(*topics.told, *back.told, *left, *_against_racks(back.moves, rules)),
+        warnings=(
+            *topics.told,
+            *back.told,
+            *left,
+            *_against_racks(back.moves, rules),
+            *min_isr_warnings(_going_back(rules, back.moves, changes), observed, changes, rules.keys()),
+        ),
     )
     violations = tuple(replace(one, message=one.message.replace(PLAN_FEWER, "")) for one in plan.violations)
     return GoingBack(replace(plan, cluster_name=undone.cluster_name, violations=violations), left)
@@ -162,6 +169,19 @@ def _proof(moves: Sequence[Move]) -> Proof:
         return Proof("bytes", value, value)
     copies = sum(len(move.added) for move in moves)
     return Proof("replicas", copies, copies)
+
+
+def _going_back(
+    rules: Mapping[str, TopicRules], moves: Iterable[Move], changes: Iterable[TopicChange]
+) -> Mapping[str, TopicRules]:
+    """Return the rules of the topics that go back, with the fewest replicas that a partition of it moves to."""
+    fewest: dict[str, int | None] = {change.topic: None for change in changes}
+    for move in moves:
+        name, count = move.topic_partition.topic, len(move.to_replicas)
+        fewest[name] = min(count, fewest.get(name) or count)
+    return {
+        name: replace(rules[name], replication_factor=count, assignment=None) for name, count in sorted(fewest.items())
+    }
 
 
 def _against_racks(moves: Iterable[Move], rules: Mapping[str, TopicRules]) -> Iterable[Problem]:

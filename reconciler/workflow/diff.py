@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.compare import compare, topic_findings, undeclared_topics
 from reconciler.diff.log_dirs import log_dir_differences
+from reconciler.diff.min_isr import min_isr_warnings
 from reconciler.diff.rules import topic_rules
 from reconciler.diff.topic_facts import owner_of
 from reconciler.model.change import Changes, DeleteTopic, Difference, class_of
@@ -55,8 +56,10 @@ def find_differences(inputs: Inputs, *, progress: ProgressHook | None = None) ->
     observed = observed_state(inputs, desired, progress)
     desired = with_mirrors(inputs, desired, observed, progress).desired
     observed, unread = with_readers(inputs, desired, observed)
-    changes = compare(desired, observed, topic_rules(desired, observed))
-    changes = replace(changes, log_dirs=tuple(log_dir_differences(desired, observed)))
+    rules = topic_rules(desired, observed)
+    changes = compare(desired, observed, rules)
+    drift = (*changes.drift, *min_isr_warnings(rules, observed, changes.topic_changes))
+    changes = replace(changes, log_dirs=tuple(log_dir_differences(desired, observed)), drift=drift)
     undeclared = undeclared_topics(desired, observed)
     spoken_of = {*changes.topics, *(topic.name for topic in undeclared)}
     contacts = {owner.name: owner.contact for owner in desired.owners}

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.compare import compare, defaults_taken
 from reconciler.diff.managed import is_ignored, managed_topics
+from reconciler.diff.min_isr import min_isr_warnings
 from reconciler.diff.quotas import with_quotas
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.files.policies import read_policies
@@ -188,6 +189,7 @@ class Planner:
         rules = topic_rules(desired, observed)
         changes = _of_topics(compare(desired, observed, rules), names)
         placed, inside, staged = self._staged(desired, observed, rules, changes, names, budget=budget)
+        chosen = {name: rule for name, rule in rules.items() if names is None or name in names}
         plan = assemble(
             staged,
             observed=observed,
@@ -204,6 +206,7 @@ class Planner:
                 *placed.warnings,
                 *inside.warnings,
                 *defaults_taken(placed.topic_changes, desired.topics),
+                *min_isr_warnings(chosen, observed, placed.topic_changes, placed.moves.topics_moved),
                 *self.growth(observed, placed.topic_changes),
                 *coordinator_warnings(staged.stages, observed),
                 *self.warnings,

@@ -222,3 +222,11 @@ def test_a_topic_that_is_to_grow_at_the_first_of_a_chain_grows_at_its_end(reconc
     write("c", [topic("b.a.x", 1)], STANDARD, document("Mirror", "m", '{source: b, topics: ["*"]}'))
     report = json.loads(reconciler("plan", "--cluster", "a,b,c", "-o", "json").out)
     assert report["order"] == ["c", "b", "a"]
+
+
+def test_a_copy_at_the_min_isr_that_somebody_set_on_it_is_reported(reconciler: Program) -> None:
+    us(4)
+    write("eu", [topic("us.orders", 3, {**EIGHT, "min.insync.replicas": "2"})], STANDARD, FROM_US)
+    planned = reconciler("plan", "--cluster", "eu")
+    what = "topic us.orders is to have partitions with 2 replicas, as many as min.insync.replicas 2 (set on the topic)"
+    assert (planned.code, what in planned.out) == (0, True), planned

@@ -56,3 +56,15 @@ def test_plan_and_doctor_tell_alike_whether_brokers_elect_by_themselves(reconcil
     codes = {each["code"] for each in (*planned["warnings"], *found["findings"])} & {"KR814", "KR657"}
     assert codes == ({"KR814", "KR657"} if switch == "true" else set())
     assert "static settings" not in json.dumps(found)
+
+
+def test_plan_and_diff_report_a_pattern_and_a_class_at_the_brokers_min_isr(reconciler: Program) -> None:
+    of_class = document("TopicClass", "thin", "{replicationFactor: 2}")
+    lay_out(f"{LED}---\n{of_class}---\n{document('Topic', 'old', '{class: thin}')}", {"min.insync.replicas": "2"})
+    expected = "2 topics (led, old) are to have partitions with 2 replicas, as many as min.insync.replicas 2"
+    for verb, key in (("plan", "warnings"), ("diff", "drift")):
+        told = json.loads(reconciler(verb, "-o", "json").out)[key]
+        (message,) = (each["message"] for each in told if each["code"] == "KR882")
+        assert message.startswith(f"{expected} (the brokers' setting)")
+        for form in ("text", "markdown"):
+            assert "KR882" in reconciler(verb, "-o", form).out, (verb, form)
