@@ -102,8 +102,9 @@ def _one(asked: Asked, told: Notices, *, is_detailed: bool) -> int:
         raise
     each = OfEach({name: found}, {}, (name,))
     summary = each.summary(partial(_outcome, is_detailed=is_detailed))
+    text_of = partial(as_text.changes, root=asked.inputs.root, is_whole=asked.verbosity > 0)
     asked.write(
-        text=lambda: asked.folded(as_text.changes(found.changes, found.fields, root=asked.inputs.root)),
+        text=lambda: asked.folded(text_of(found.changes, found.fields)),
         json=lambda: as_json.changes(found.changes, found.fields),
         markdown=lambda: as_markdown.changes(found.changes, found.fields, found.cluster_name),
     )
@@ -136,6 +137,7 @@ def _several(asked: Asked, told: Notices, *, is_detailed: bool) -> int:
     from reconciler.render.escape import visible
 
     each = of_each(asked, partial(_look, told))
+    text_of = partial(as_text.changes, root=asked.inputs.root, is_whole=asked.verbosity > 0)
     made, limit = each.made, as_markdown.LIMIT // (len(each.names) + 1)
     summary = each.summary(partial(_outcome, is_detailed=is_detailed))
 
@@ -146,10 +148,7 @@ def _several(asked: Asked, told: Notices, *, is_detailed: bool) -> int:
     asked.write(
         text=lambda: asked.folded(
             as_several.text(
-                (
-                    f"{visible(name)}\n{as_text.changes(one.changes, one.fields, root=asked.inputs.root)}"
-                    for name, one in made.items()
-                ),
+                (f"{visible(name)}\n{text_of(one.changes, one.fields)}" for name, one in made.items()),
                 summary,
             )
         ),

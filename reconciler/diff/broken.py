@@ -103,10 +103,11 @@ def _broken(
     declared = rules.declared
     dead = [] if declared is None else [replica for replica in replicas if not observed.is_alive(replica)]
     if declared is not None and rules.has_placement and dead:
-        words = f"{labelled('broker', dead)} {'is' if len(dead) == 1 else 'are'} not alive"
+        words = f"{labelled('broker', sorted(dead))} {'is' if len(dead) == 1 else 'are'} not alive"
         yield Reason.DEAD_BROKER, words, declared.where("")
     living = tuple([replica for replica in replicas if replica not in dead])
-    leaving = [replica for replica in living if _is_leaving(desired, replica)]
+    # By id: lists of the same brokers in another order say the same, and name the same line.
+    leaving = sorted(replica for replica in living if _is_leaving(desired, replica))
     if leaving:
         first = desired.cluster.broker(leaving[0])
         word = "draining" if first.state is BrokerState.DRAINING else "absent"
@@ -136,7 +137,7 @@ def _rest(
     if factor != len(replicas):
         words = f"replicationFactor {len(replicas)} -> {factor}"
         yield Reason.REPLICATION_FACTOR, words, declared.where("replicationFactor")
-    barred = [replica for replica in staying if replica not in rules.keepable]
+    barred = sorted(replica for replica in staying if replica not in rules.keepable)
     if barred:
         by = barred_by(declared.placement, barred[0], rules.rack_of.get(barred[0], NO_RACK))
         path = "placement.racks.only" if by in {None, "racks.only"} else "placement.brokers"

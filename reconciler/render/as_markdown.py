@@ -61,7 +61,7 @@ def plan(reviewed: Plan, *, limit: int = LIMIT) -> str:
     """Return the plan as one comment of at most `limit` UTF-16 code units; what is cut is counted, whole rows only."""
     rows = gravest_first(plan_rows(reviewed, arrow=ARROW))
     found = in_review_order([*reviewed.violations, *reviewed.warnings])
-    blocks = [f"{marker(reviewed)}\n### {_title(reviewed, rows)}"]
+    blocks = [f"{marker(reviewed)}\n### reconciler · {code_span(reviewed.cluster_name)} · {_counts(reviewed)}"]
     if reviewed.what_if:
         blocks.append(bounded(what_if_markdown(reviewed.what_if), limit // _SHARE_OF_WHAT_IF))
     blocks.append(_verdict(reviewed))
@@ -78,7 +78,7 @@ def plan(reviewed: Plan, *, limit: int = LIMIT) -> str:
 
 def changes(found: Changes, fields: Sequence[Difference], cluster_name: str, *, limit: int = LIMIT) -> str:
     """Return what differs as one table, cut where it does not fit."""
-    rows = difference_rows(found, fields, arrow=ARROW)
+    rows = difference_rows(found, fields, arrow=ARROW, is_whole=False)
     blocks = [f"### reconciler diff · {code_span(cluster_name)} · {differences_counted(found, fields)}"]
     blocks += _effects(found.topic_changes)
     blocks += _problems(by_weight(found.problems), limit // _SHARE_OF_PROBLEMS)
@@ -97,19 +97,15 @@ def marker(reviewed: Plan) -> str:
     return f"<!-- reconciler {kind} {name} -->\n<!-- reconciler labels: {', '.join(labels(reviewed))} -->"
 
 
-def _title(reviewed: Plan, rows: Sequence[Row]) -> str:
-    return f"reconciler · {code_span(reviewed.cluster_name)} · {_counts(reviewed, rows)}"
-
-
 def in_short(reviewed: Plan) -> str:
     """Return what a plan comes to in a few words."""
     refused = f"refused: {', '.join(sorted({each.code for each in reviewed.violations}))}"
-    counts = _counts(reviewed, plan_rows(reviewed))
+    counts = _counts(reviewed)
     return f"{counts} · {refused}" if reviewed.violations else counts
 
 
-def _counts(reviewed: Plan, rows: Sequence[Row]) -> str:
-    summary = reviewed.summary
+def _counts(reviewed: Plan) -> str:
+    summary, rows = reviewed.summary, plan_rows(reviewed, is_whole=True)
     nothing = f"no changes can be planned, {differences_stay(reviewed)}" if reviewed.drift else "no changes"
     parts = [counted(len(rows), "change") if rows else nothing]
     parts += [size(summary.bytes)] if summary.bytes else []

@@ -13,6 +13,7 @@ from reconciler.model.run import AskedThrottle, RolledBack, RunResult, RunState
 from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.words import counted, duration, rate, size
 from reconciler.render.effects import told as effects_told
+from reconciler.render.effects import told_together as effects_together
 from reconciler.render.effects import total as effects_total
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
@@ -60,7 +61,11 @@ def plan(reviewed: Plan, *, root: str = "", has_stages: bool = False) -> str:
     lines += _stages(reviewed, root) if has_stages else []
     lines += [totals(reviewed), *([f"Digest {reviewed.digest}"] if reviewed.digest else [])]
     lines += _budget(reviewed)
-    lines += [*effects(reviewed.topic_changes), *_balance(reviewed), *findings(reviewed, root=root)]
+    lines += [
+        *effects(reviewed.topic_changes, is_whole=has_stages),
+        *_balance(reviewed),
+        *findings(reviewed, root=root),
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -118,18 +123,23 @@ def findings(reviewed: Plan, *, root: str = "") -> list[str]:
     return found + remedy_lines(reviewed.remedies, root=root)
 
 
-def effects(changed: Sequence[TopicChange]) -> list[str]:
-    """Return what is destroyed in all, and each effect of a change: by class, the gravest first."""
+def effects(changed: Sequence[TopicChange], *, is_whole: bool = False) -> list[str]:
+    """Return what is destroyed in all, and each effect of a change: by class, the gravest first.
+
+    Unless it `is_whole`, many topics that a config affects alike share a line.
+    """
     lines = []
     lost = destruction(changed)
-    by_class: dict[EffectClass, list[tuple[str, str]]] = {}
-    for kind, topic, words in effects_told(changed):
-        by_class.setdefault(kind, []).append((visible(topic), words))
-    for kind, found in by_class.items():
-        count = counted(len({topic for topic, _ in found}), "topic")
+    topics: dict[EffectClass, set[str]] = {}
+    for kind, topic, _ in effects_told(changed):
+        topics.setdefault(kind, set()).add(topic)
+    shown = [*(effects_told if is_whole else effects_together)(changed)]
+    for kind, names in topics.items():
+        count = counted(len(names), "topic")
         lines.append(f"{kind}: {effects_total(lost) if lost and kind is EffectClass.DESTROYS else count}")
-        width = _width(topic for topic, _ in found)
-        lines += [f"  {topic:<{width}}  {words}" for topic, words in found]
+        found = [(visible(who), words) for each, who, words in shown if each is kind]
+        width = _width(who for who, _ in found)
+        lines += [f"  {who:<{width}}  {words}" for who, words in found]
     return lines
 
 
@@ -157,12 +167,15 @@ def totals(reviewed: Plan) -> str:
     return f"Plan {reviewed.id}: {', '.join(parts)}."
 
 
-def changes(found: Changes, fields: Sequence[Difference] = (), *, root: str = "") -> str:
+def changes(found: Changes, fields: Sequence[Difference] = (), *, root: str = "", is_whole: bool = False) -> str:
     """Return what differs, old -> new, with reason and place; what cannot be fixed stands last."""
-    lines = table([_cells(row, root) for row in difference_rows(found, fields)]) or (
+    lines = table([_cells(row, root) for row in difference_rows(found, fields, is_whole=is_whole)]) or (
         [] if found.problems else [NO_CHANGES]
     )
-    return "\n".join([*lines, *effects(found.topic_changes), *problems(found.problems, root=root)]) + "\n"
+    return (
+        "\n".join([*lines, *effects(found.topic_changes, is_whole=is_whole), *problems(found.problems, root=root)])
+        + "\n"
+    )
 
 
 def problems(found: Iterable[Problem], *, root: str = "") -> list[str]:

@@ -64,7 +64,7 @@ def changes(reviewed: Plan) -> Table:
             text_cell(each.kind),
             text_cell(place(each.at)),
         )
-        for each in gravest_first(plan_rows(reviewed, arrow=_ARROW))
+        for each in gravest_first(plan_rows(reviewed, arrow=_ARROW, is_whole=True))
     ]
     heads = ("", "Topic", "Change", "Takes", "Kind", "Asked for by")
     return Table("One row a change; a row without a topic is of the whole cluster.", heads, tuple(rows), CHANGES_SHOWN)

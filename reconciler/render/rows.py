@@ -1,7 +1,8 @@
 """Folds a plan into the lines a reviewer reads: one a change, with its reason, place, replicas and bytes."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from reconciler.model.change import (
@@ -20,8 +21,8 @@ from reconciler.model.move import DirMove, Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Location
 from reconciler.model.stage import LogDirsStage
-from reconciler.model.words import counted, labelled, size
-from reconciler.render.effects import takes, takes_of_key
+from reconciler.model.words import MANY, counted, few, labelled, size
+from reconciler.render.effects import takes, takes_together
 from reconciler.render.escape import config_value, visible
 from reconciler.render.labels import DESTROYS, IRREVERSIBLE, LEADERS_ONLY, MOVES_DATA
 
@@ -34,6 +35,7 @@ _LEAVING = frozenset({Reason.DRAINING, Reason.DEAD_BROKER})
 _CLUSTER_WIDE = frozenset({*_LEAVING, Reason.BALANCE, Reason.LEADERS})
 _MOST_PAIRS = 20
 """Pairs of log dirs that are told one by one."""
+_NOWHERE = Location("", 0)
 _ORDER = {reason: rank for rank, reason in enumerate((Reason.DEAD_BROKER, *Reason))}
 
 
@@ -52,17 +54,21 @@ class Row:
     bytes: int = 0
     at: Location | None = None
     is_size_known: bool = True
+    change: TopicChange | None = None
+    """What it is a row of, with no more effects than the row reports."""
 
 
-def plan_rows(plan: Plan, *, arrow: str = "->") -> tuple[Row, ...]:
-    """Return the plan's changes: topics first, then moves by reason, topic and place, then elections."""
-    from reconciler.model.move_groups import grouped  # loads numpy, which differences have no use for
+def plan_rows(plan: Plan, *, arrow: str = "->", is_whole: bool = False) -> tuple[Row, ...]:
+    """Return the plan's changes: topics first, then moves by reason, topic and place, then elections.
 
-    groups = grouped(plan.every_move(), _group)
+    Many topics that one line changes alike share a row, unless it `is_whole`.
+    """
     rows = [topic_row(change, arrow=arrow) for change in plan.topic_changes]
+    rows = rows if is_whole else _alike_in_one(rows, "topic")
     emptied = _emptied(plan)
     is_rollback = plan.source.rolls_back is not None
-    rows += [_move_row(group, emptied, arrow, is_rollback=is_rollback) for group in groups.values()]
+    groups = _move_groups(plan, is_whole=is_whole)
+    rows += [_move_row(key[1], group, emptied, arrow, is_rollback=is_rollback) for key, group in groups.items()]
     rows += _dir_rows(plan)
     elections = plan.summary.elections
     if elections:
@@ -80,15 +86,33 @@ def topic_row(change: TopicChange, *, arrow: str = "->") -> Row:
             )
             if change.configs:
                 what += f"; {_settings(change.configs.items())}"
-            return Row("+", change.topic, what, takes(change), "new topic", at=change.at)
+            return Row("+", change.topic, what, takes(change), "new topic", at=change.at, change=change)
         case CreatePartitions():
             what = f"partitions {change.from_count} {arrow} {change.to_count}; keys map elsewhere"
-            return Row("+", change.topic, what, takes(change), IRREVERSIBLE, at=change.at)
+            return Row("+", change.topic, what, takes(change), IRREVERSIBLE, at=change.at, change=change)
         case AlterConfigs():
             kind = _kind_of(class_of(change), "config")
-            return Row("~", change.topic, _config_changes(change, arrow), takes(change), kind, at=change.at)
+            what = _config_changes(change, arrow)
+            return Row("~", change.topic, what, takes(change), kind, at=change.at, change=change)
         case DeleteTopic():
-            return Row("-", change.topic, "delete with all its data", takes(change), DESTROYS, at=change.at)
+            what = "delete with all its data"
+            return Row("-", change.topic, what, takes(change), DESTROYS, at=change.at, change=change)
+
+
+def _alike_in_one(rows: Sequence[Row], noun: str) -> list[Row]:
+    """Return the rows with one in place of many that one line asks for in the same words; deletions stay alone."""
+    alike: dict[object, list[Row]] = {}
+    for row in rows:
+        own = row.subject if isinstance(row.change, DeleteTopic) else ""
+        alike.setdefault((row.sign, row.what, row.kind, _line_of(row.at), own), []).append(row)
+    return [row for group in alike.values() for row in ([_together(group, noun)] if len(group) > MANY else group)]
+
+
+def _together(rows: Sequence[Row], noun: str) -> Row:
+    changes = [row.change for row in rows if row.change is not None]
+    effect = takes_together(changes) if changes else rows[0].effect
+    what = f"{counted(len(rows), noun)} ({few(row.subject for row in rows)}): {rows[0].what}"
+    return replace(rows[0], subject="", what=what, effect=effect, change=None)
 
 
 def gravest_first(rows: Iterable[Row]) -> list[Row]:
@@ -106,70 +130,117 @@ def differences_counted(found: Changes, fields: Sequence[Difference]) -> str:
     return counted(count, "difference") if count else "no differences"
 
 
-def difference_rows(found: Changes, fields: Sequence[Difference], *, arrow: str = "->") -> tuple[Row, ...]:
-    """Return what differs: topics as a whole, their fields one by one, broken rules, leaders to elect."""
+def difference_rows(
+    found: Changes, fields: Sequence[Difference], *, arrow: str = "->", is_whole: bool = True
+) -> tuple[Row, ...]:
+    """Return what differs: topics as a whole, their fields one by one, broken rules, leaders to elect.
+
+    Unless it `is_whole`, many of them that one line asks for alike share a row.
+    """
+
+    def shown(rows: list[Row], noun: str = "topic") -> list[Row]:
+        return rows if is_whole else _alike_in_one(rows, noun)
+
     whole = [change for change in found.topic_changes if isinstance(change, CreateTopic | DeleteTopic)]
     told = {change.topic for change in whole}
-    rows = [topic_row(change, arrow=arrow) for change in whole]
+    rows = shown([topic_row(change, arrow=arrow) for change in whole])
     costs = dict(_field_costs(found.topic_changes))
-    rows += [_field_row(each, arrow, costs) for each in fields if each.topic not in told]
-    rows += _broken_rows(found.every_broken_rule, arrow)
+    rows += shown([_field_row(each, arrow, costs) for each in fields if each.topic not in told])
+    rows += _broken_rows(found.every_broken_rule, arrow, is_whole=is_whole)
     rows += [
         Row("~", f"broker {each.broker}", f"log dir {each.log_dir}: {each.detail}", "", "log dirs", at=each.at)
         for each in found.log_dirs
     ]
-    rows += [
+    elections = [
         Row("~", str(each.topic_partition), f"leader {arrow} {each.leader}, the preferred one", "", LEADERS_ONLY)
         for each in found.elections
     ]
-    return tuple(rows)
+    return (*rows, *shown(elections, "partition"))
 
 
-def _field_costs(changes: Iterable[TopicChange]) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
-    """Yield each topic's fields that are not harmless, with what the change takes and its kind."""
+def _field_costs(changes: Iterable[TopicChange]) -> Iterator[tuple[tuple[str, str], TopicChange]]:
+    """Yield each topic's fields that are not harmless, with the change as far as it is of that field."""
     for change in changes:
         if isinstance(change, CreatePartitions):
-            yield (change.topic, "partitions"), (takes(change), IRREVERSIBLE)
-        for effect in sorted(change.effects, key=lambda each: -each.kind.rank):
-            if effect.key is not None:
-                kind = _kind_of(effect.kind, "topic")
-                yield (change.topic, f"config.{effect.key}"), (takes_of_key(change, effect.key), kind)
+            yield (change.topic, "partitions"), change
+        for key in sorted({effect.key for effect in change.effects if effect.key is not None}):
+            of_key = tuple(effect for effect in change.effects if effect.key == key)
+            yield (change.topic, f"config.{key}"), replace(change, effects=of_key)
 
 
-def _broken_rows(broken: Iterable[BrokenRule], arrow: str) -> Iterator[Row]:
-    """Yield one row for all partitions of a topic that break a rule in the same way."""
-    alike: dict[tuple[str, Reason, str, Location | None], list[BrokenRule]] = {}
-    for one in broken:
-        alike.setdefault((one.topic_partition.topic, one.reason, one.detail, one.at), []).append(one)
-    for (topic, reason, detail, at), group in alike.items():
-        subject = str(group[0].topic_partition) if len(group) == 1 else topic
+def _broken_rows(broken: Iterable[BrokenRule], arrow: str, *, is_whole: bool) -> list[Row]:
+    """Return one row for all partitions of a topic that break a rule in the same way; for all of many topics alike."""
+    alike: dict[tuple[Reason, str, Location], dict[tuple[str, Location], list[int]]] = {}
+    rules = list(broken)
+    for position, one in enumerate(rules):
+        line = _line_of(one.at)
+        # That a broker died is no line's doing.
+        way = one.reason, one.detail, _NOWHERE if one.reason is Reason.DEAD_BROKER else line
+        alike.setdefault(way, {}).setdefault((one.topic_partition.topic, line), []).append(position)
+    rows: dict[int, Row] = {}
+    for (reason, detail, line), topics in alike.items():
         words = (detail if detail.startswith(reason) else f"{reason}: {detail}").replace(" -> ", f" {arrow} ")
-        yield Row(
-            "~", subject, words + (f" ({len(group)} partitions)" if len(group) > 1 else ""), "", "placement", at=at
-        )
+        if len(topics) > MANY and not is_whole:
+            positions = [position for group in topics.values() for position in group]
+            words = f"{counted(len(topics), 'topic')} ({few(topic for topic, _ in topics)}): {words}"
+            at = None if line is _NOWHERE else rules[positions[0]].at
+            rows[positions[0]] = _broken_row("", words, len(positions), at)
+            continue
+        for (topic, _), positions in topics.items():
+            first = rules[positions[0]]
+            subject = topic if len(positions) > 1 else str(first.topic_partition)
+            rows[positions[0]] = _broken_row(subject, words, len(positions), first.at)
+    return [rows[position] for position in sorted(rows)]
 
 
-def _field_row(difference: Difference, arrow: str, costs: Mapping[tuple[str, str], tuple[str, str]]) -> Row:
+def _broken_row(subject: str, words: str, partitions: int, at: Location | None) -> Row:
+    what = f"{words} ({partitions} partitions)" if partitions > 1 else words
+    return Row("~", subject, what, "", "placement", at=at)
+
+
+def _field_row(difference: Difference, arrow: str, costs: Mapping[tuple[str, str], TopicChange]) -> Row:
     topic, field = difference.topic, difference.field
     old, new = (config_value(field, value) for value in (difference.old, difference.new))
     sign = "+" if difference.old is None else "-" if difference.new is None else "~"
-    effect, kind = costs.get((topic, field), ("", "topic"))
-    return Row(sign, topic, f"{visible(field)} {old} {arrow} {new}", effect, kind, at=difference.at)
+    what, change = f"{visible(field)} {old} {arrow} {new}", costs.get((topic, field))
+    if change is None:
+        return Row(sign, topic, what, "", "topic", at=difference.at)
+    kind = _kind_of(class_of(change), "topic")
+    return Row(sign, topic, what, takes(change), kind, at=difference.at, change=change)
 
 
 def _group(why: "Why", topic: str) -> tuple[int, str, Location]:
     """Return what moves are told together by; that a broker died is no line's doing."""
     subject = "" if why.reason in _CLUSTER_WIDE else topic
-    at = None if why.reason is Reason.DEAD_BROKER else why.at
-    return _ORDER[why.reason], subject, at or Location("", 0)
+    return _ORDER[why.reason], subject, _line_of(None if why.reason is Reason.DEAD_BROKER else why.at)
 
 
-def _move_row(group: "MoveGroup", emptied: frozenset[int], arrow: str, *, is_rollback: bool) -> Row:
+def _move_groups(plan: Plan, *, is_whole: bool) -> "Mapping[tuple[int, str, Location], MoveGroup]":
+    """Return the groups of moves that share a row; topics that one line moves for one reason do where they are many."""
+    from reconciler.model.move_groups import grouped  # loads numpy, which differences have no use for
+
+    groups = grouped(plan.every_move(), _group)
+    topics = Counter((rank, line) for rank, topic, line in groups if topic)
+
+    def of_many(why: "Why", topic: str) -> tuple[int, str, Location]:
+        rank, subject, line = _group(why, topic)
+        return rank, "" if topics[rank, line] > MANY else subject, line
+
+    return groups if is_whole or max(topics.values(), default=0) <= MANY else grouped(plan.every_move(), of_many)
+
+
+def _line_of(at: Location | None) -> Location:
+    """Return the place without its column: a saved plan has none, and a reader sees one line."""
+    return Location(at.file, at.line) if at is not None else _NOWHERE
+
+
+def _move_row(subject: str, group: "MoveGroup", emptied: frozenset[int], arrow: str, *, is_rollback: bool) -> Row:
     reason, at = group.why
-    subject = "" if reason in _CLUSTER_WIDE else group.topic
     what = _why(reason, group, emptied, arrow)
     if is_rollback:
         what = f"back: {counted(group.partitions, 'partition')} to where the plan found them"
+    if not subject and reason not in _CLUSTER_WIDE:
+        what = f"{counted(group.topics, 'topic')}: {what}"
     place = None if reason is Reason.DEAD_BROKER else at
     return Row("~", subject, what, _effect(group), _kind(group), group.bytes, place, group.is_size_known)
 
@@ -178,7 +249,7 @@ def _dir_rows(plan: Plan) -> Iterator[Row]:
     """Yield a row for each pair of log dirs with moves between them; one for all where there are very many pairs."""
     by_place: dict[tuple[str, Location], list[DirMove]] = {}
     for move in (move for stage in plan.stages if isinstance(stage, LogDirsStage) for move in stage.moves):
-        by_place.setdefault((move.reason, move.at or Location("", 0)), []).append(move)
+        by_place.setdefault((move.reason, _line_of(move.at)), []).append(move)
     for key in sorted(by_place):
         pairs: dict[tuple[int, str, str], list[DirMove]] = {}
         for move in by_place[key]:

@@ -79,8 +79,9 @@ def utf16(text: str) -> int:
 def test_a_plan_of_20_000_moves_with_the_longest_names_fits_and_says_what_is_left_out(name: str) -> None:
     keys = [TopicPartition(f"{name}-{number % 700}", number) for number in range(20_000)]
     moves = [
-        Move(key, (1, 2, 3), (2, 3, 4 + key.partition % 90), 1000, Reason.RACKS, Location(f"{name}.yaml", 3))
+        Move(key, (1, 2, 3), (2, 3, 4 + key.partition % 90), 1000, Reason.RACKS, Location(f"{name}.yaml", line))
         for key in keys
+        for line in [3 + key.partition % 700]
     ]
     stages = tuple(ReassignStage(at + 1, tuple(moves[100 * at : 100 * (at + 1)])) for at in range(200))
     found = tuple(Problem("KR430", name, Location(f"{name}.yaml", line), Severity.VIOLATION) for line in range(1, 500))
