@@ -29,7 +29,7 @@ from reconciler.model.problem import (
     warning,
 )
 from reconciler.model.table_maker import table_of
-from reconciler.model.words import named_some
+from reconciler.model.words import counted, named_some
 
 _SHOWN = 8
 """How many topics a message names; it says how many more there are."""
@@ -231,6 +231,8 @@ def _refused_deletions(changes: Sequence[TopicChange], observed: Cluster) -> Ite
 
 def _growth(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange | Problem]:
     wanted, there, at = declared.partitions, len(topic.partitions), declared.where("partitions")
+    if wanted is None:
+        yield from _lists_lacking(declared, topic)
     if wanted is None or wanted == there:
         return
     if wanted < there:
@@ -243,6 +245,23 @@ def _growth(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange | Prob
         yield Problem("KR243", f"topic {topic.name} is internal: its partition count must not change", at)
     else:
         yield CreatePartitions(topic.name, there, wanted, at=at)
+
+
+def _lists_lacking(declared: DesiredTopic, topic: Topic) -> Iterator[Problem]:
+    """Yield an error for an assignment without one list a partition; where partitions is written, files check it."""
+    lists, there = declared.placement.assignment, len(topic.partitions)
+    if lists is None or len(lists) == there:
+        return
+    message = (
+        f"topic {declared.name} has {counted(there, 'partition')} and its assignment {counted(len(lists), 'list')}"
+    )
+    more = (
+        f", or partitions: {len(lists)} beside them to let it grow"
+        if len(lists) > there and not topic.is_internal
+        else ""
+    )
+    message = f"{message}: write one list for each partition{more}"
+    yield Problem("KR258", message, declared.where("placement.assignment"))
 
 
 def _config_changes(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange]:

@@ -210,11 +210,37 @@ def test_a_broker_that_is_not_allowed_is_told_with_the_words_that_bar_it(
     assert (broken.reason, broken.detail, broken.at) == (Reason.ELIGIBILITY, detail, Location("c/t.yaml", line))
 
 
-def test_an_assignment_is_told_list_by_list_and_says_nothing_of_partitions_that_it_leaves_out() -> None:
+def test_an_assignment_is_told_list_by_list() -> None:
     observed = small_cluster("orders-0: 1,2,3", "orders-1: 1,2,3")
-    wanted = DesiredTopic("orders", placement=Placement(assignment=((3, 2, 1),)))
+    wanted = DesiredTopic("orders", placement=Placement(assignment=((3, 2, 1), (1, 2, 3))))
     (broken,) = changes(wanted, observed=observed).broken_rules
     assert (str(broken.topic_partition), broken.detail) == ("orders-0", "assignment [1, 2, 3] -> [3, 2, 1]")
+
+
+@pytest.mark.parametrize("there", [1, 2, 3, 4])
+@pytest.mark.parametrize("lists", [1, 2, 3, 4])
+@pytest.mark.parametrize("is_internal", [False, True])
+def test_an_assignment_without_partitions_has_one_list_for_each_partition(
+    *, there: int, lists: int, is_internal: bool
+) -> None:
+    line = Location("c/t.yaml", 7)
+    observed = small_cluster(*(f"orders-{number}: 1,2,3" for number in range(there)))
+    observed = replace(observed, topics={"orders": replace(observed.topics["orders"], is_internal=is_internal)})
+    placement = Placement(assignment=((1, 2, 3),) * lists)
+    wanted = DesiredTopic("orders", placement=placement, at={"placement.assignment": line})
+    if lists == there:
+        assert changes(wanted, observed=observed) == Changes()
+        return
+    with pytest.raises(InvalidInput) as refused:
+        changes(wanted, observed=observed)
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.at) == ("KR258", line)
+    counts = [f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in ((there, "partition"), (lists, "list"))]
+    assert problem.message.startswith(f"topic orders has {counts[0]} and its assignment {counts[1]}: write one list")
+    assert (f"partitions: {lists}" in problem.message) == (lists > there and not is_internal)
+    if lists > there and not is_internal:
+        grown = changes(replace(wanted, partitions=lists), observed=observed).topic_changes
+        assert grown == (CreatePartitions("orders", there, lists, at=None),)
 
 
 def test_a_creation_has_the_line_of_its_topic() -> None:

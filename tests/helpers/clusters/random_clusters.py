@@ -181,6 +181,9 @@ def _placement(random: Random, rack_of: dict[int, str], partitions: int, factor:
     draw = random.random()
     if draw < 0.08:
         lists = tuple(tuple(random.sample(ids, factor)) for _ in range(random.randint(1, partitions)))
+        # One list a partition: the others take the brokers in turn.
+        others = range(len(lists), partitions)
+        lists += tuple(tuple(ids[(number + place) % len(ids)] for place in range(factor)) for number in others)
         return Placement(racks_spread=spread if random.random() < 0.2 else None, assignment=lists)
     placement = Placement(racks_spread=spread)
     if draw < 0.16:
