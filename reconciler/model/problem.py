@@ -22,6 +22,8 @@ DELETIONS = (DELETED_TOPICS, DELETED_BYTES, STILL_READ, RENAMED)
 """The violations of what may be deleted: no other placement helps, somebody has to say what is meant."""
 MISSING_BROKER, BROKER_LEFT, UNDECLARED_TOPIC, TOPIC_LEFT = "KR241", "KR242", "KR245", "KR247"
 OVERFULL_BROKER, LEADERLESS = "KR362", "KR817"
+UNEVEN_REPLICAS, UNEVEN_LEADERS = UNEVEN = ("KR803", "KR804")
+"""The warnings that counts end less even than asked."""
 MIN_ISR_REFUSED, BELOW_MIN_ISR = "KR126", "KR881"
 """A min ISR that the files declare above the replication factor, and one in force that no file declares."""
 DRIFT = frozenset(

@@ -14,7 +14,7 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.columns import Ints
 from reconciler.model.desired import Balance, BalanceTarget, Off, Spread, Within
 from reconciler.model.move import Move
-from reconciler.model.problem import OVERFULL_BROKER, Location, Problem, warning
+from reconciler.model.problem import OVERFULL_BROKER, UNEVEN_LEADERS, UNEVEN_REPLICAS, Location, Problem, warning
 from reconciler.model.words import counted, labelled, listed, size
 from reconciler.planner.objectives import NEXT_WHOLE, CountTargets, band, eligible_by_topic, evened_by_class
 from reconciler.planner.placement_task import PlacementTask
@@ -34,11 +34,11 @@ def tightness_warnings(balance: Balance, task: PlacementTask, held: Ints, leader
     counts = task.base + np.bincount(held[held >= 0], minlength=len(eligible.ids))
     if not _is_reached(counts, eligible.capacity["replicas"], balance.replicas):
         message = f"replicas per broker end at {_span(counts)}: {_forbidding(task)}"
-        yield warning("KR803", message, balance.at.get("replicas"))
+        yield warning(UNEVEN_REPLICAS, message, balance.at.get("replicas"))
     leading = task.led + np.bincount(leader, minlength=len(eligible.ids))
     if not _is_reached(leading, eligible.capacity["leaders"], balance.leaders):
         message = f"preferred leaders per broker end at {_span(leading)}: the replicas' places allow no better"
-        yield warning("KR804", message, balance.at.get("leaders"))
+        yield warning(UNEVEN_LEADERS, message, balance.at.get("leaders"))
     if not isinstance(balance.topics, Off):
         yield from _uneven_topics(balance, task, held)
 

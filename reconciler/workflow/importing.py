@@ -16,8 +16,7 @@ from reconciler.files.layout import usual_classes
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import CLUSTER_FILE, Balance, BrokerState, Desired, DesiredCluster, Even, Off
 from reconciler.model.imported import Adopted, Deviation, Imported
-from reconciler.model.move import Move
-from reconciler.model.problem import ReconcilerError
+from reconciler.model.problem import UNEVEN, ReconcilerError
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import counted
 from reconciler.workflow.cluster_text import client_of, cluster_text
@@ -136,15 +135,18 @@ class _Kept:
 
 
 def _balance_kept(desired: Desired, observed: Cluster) -> _Kept:
-    """Return the tightest balance for which nothing moves; `even` is the planner's word."""
+    """Return the tightest balance for which nothing moves, and of which no plan warns that it is not reached.
+
+    `even` is the planner's word.
+    """
     if not desired.topics:
         return _Kept(Balance(), {})
     replicas, leaders = replica_counts(desired, observed), leader_counts(desired, observed)
-    are_replicas_uneven = _moves(desired, observed, Balance(replicas=Even()))
-    are_leaders_uneven = _moves(desired, observed, Balance(leaders=Even()))
+    are_replicas_even = _is_kept(desired, observed, Balance(replicas=Even()))
+    are_leaders_even = _is_kept(desired, observed, Balance(leaders=Even()))
     kept = Balance(
-        replicas=tightest_band(replicas) or Off() if are_replicas_uneven else Even(),
-        leaders=tightest_band(leaders) or Off() if are_leaders_uneven else Even(),
+        replicas=Even() if are_replicas_even else tightest_band(replicas) or Off(),
+        leaders=Even() if are_leaders_even else tightest_band(leaders) or Off(),
         topics=Even() if are_topics_even(desired, observed, topic_rules(desired, observed)) else Off(),
     )
     spans = {
@@ -164,13 +166,15 @@ def _not_led(waiting: Sequence[TopicPartition], *, is_kept: bool) -> Iterator[De
         yield Deviation(NOT_LED, message)
 
 
-def _moves(desired: Desired, observed: Cluster, balance: Balance) -> Sequence[Move]:
-    """Return what the planner would move for that balance."""
+def _is_kept(desired: Desired, observed: Cluster, balance: Balance) -> bool:
+    """Whether the planner moves nothing for that balance, and the counts are as even as it asks."""
     from reconciler.planner.place import plan_placement
 
     asking = replace(desired, cluster=replace(desired.cluster, balance=balance))
     rules = topic_rules(asking, observed)
-    return plan_placement(asking, observed, rules, compare(asking, observed, rules)).moves
+    placed = plan_placement(asking, observed, rules, compare(asking, observed, rules))
+    # Where topics that are left out make the counts uneven, nothing moves for `even`, and each plan would warn of it.
+    return not placed.moves and not any(each.code in UNEVEN for each in placed.warnings)
 
 
 def _span(counts: Counts) -> str:

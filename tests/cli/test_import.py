@@ -1,7 +1,9 @@
 """`import` through the command line: from a snapshot, beside a cluster.yaml, and what it refuses."""
 
 import json
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -288,3 +290,18 @@ def test_a_wrong_file_is_told_by_its_line_and_nothing_is_written(reconciler: Pro
     assert (ended.code, ended.out) == (1, "")
     assert "error: x.yaml:4:20: spec.partitions must be a whole number of at least 1 (KR191)" in ended.err
     assert files() == before
+
+
+def test_uneven_offsets_that_no_file_declares_are_no_warning_for_ever(reconciler: Program) -> None:
+    # Each declared topic is on all three brokers, and nothing of it can even out what the internal topic adds.
+    own = [f"t{number}-0: 1,2,3 size 5" for number in range(9)]
+    offsets = [f"__consumer_offsets-{number}: 1 size 5" for number in range(3)]
+    observed = small_cluster(*own, *offsets, brokers=(1, 2, 3))
+    topics = dict(observed.topics)
+    topics["__consumer_offsets"] = replace(topics["__consumer_offsets"], is_internal=True)
+    write_snapshot(replace(observed, topics=topics), "state.json")
+    assert reconciler("import", "--cluster", "prod", "--state", "state.json").code == 0
+    cluster = Path("desired-state/prod/cluster.yaml").read_text("utf-8")
+    assert re.search("replicas: {within: 20%} +# 9 to 12 on a broker", cluster)
+    planned = reconciler("plan", "--state", "state.json", "--detailed-exitcode")
+    assert (planned.code, planned.out) == (0, "No changes. 9 topics, 9 partitions match.\n")
