@@ -1,6 +1,7 @@
 """Counts what the disks of each broker hold, and how much they have room for."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -14,16 +15,24 @@ NO_SPACE = "KR849"
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The part of each disk that may be filled; a `tight` broker keeps it on the way too, and not in the end alone.
-
-    `is_mending`: a disk is too full already, and nothing comes to it. To relieve it is a wish: where that fails,
-    nothing is told. `is_sparing`: no placement relieves all such disks. They may stay so; nothing comes.
-    """
+    """The part of each disk that may be filled; a `tight` broker keeps it on the way too, and not in the end alone."""
 
     share: Fraction
     tight: frozenset[int] = frozenset()
-    is_mending: bool = False
-    is_sparing: bool = False
+    relieved: frozenset[int] | None = None  # brokers whose disks are to end within it; None: all that take part
+
+
+def deleted_bytes(observed: Cluster, topics: Collection[str]) -> Mapping[tuple[int, str | None], int]:
+    """Return the bytes of these topics on each broker, by log dir and, under None, in all of them."""
+    found = Counter[tuple[int, str | None]]()
+    for name in sorted(topics):
+        for partition in observed.topics[name].partitions if name in observed.topics else ():
+            for place, broker_id in enumerate(partition.replicas):
+                size = partition.size_on(broker_id) or 0
+                path = partition.log_dirs[place] if place < len(partition.log_dirs) else None
+                found[broker_id, None] += size
+                found[broker_id, path] += size if path is not None else 0
+    return found
 
 
 def bytes_held(observed: Cluster) -> dict[int, int]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -50,6 +51,9 @@ from reconciler.planner.tightness import (
 )
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
 
+if TYPE_CHECKING:
+    from reconciler.planner.space.disks import Disks
+
 _FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
 _FOR_LEADERS = ("leaders", "topics", "networkOut", "leaderIn")
 
@@ -71,6 +75,7 @@ class Placed:
     grounds: Grounds = field(default_factory=Grounds)
     violations: tuple[Problem, ...] = ()
     budgeted: Budgeted | None = None  # what it is beside the whole plan, where a budget was given
+    disk_excess: int | None = 0  # bytes above the limit of disks that the search counted; None: it looks no further
 
 
 def plan_placement(
@@ -92,8 +97,7 @@ def plan_placement(
     PlacementInfeasible, with a smallest set of rules in conflict for each topic, where no placement keeps them all;
     InvalidInput for a budget of what is not known.
     """
-    balance = desired.cluster.balance
-    cluster = desired.cluster
+    cluster, balance = desired.cluster, desired.cluster.balance
     refuse_without_loads(balance, cluster.limits, loads)
     task, unmoved = _task(desired, observed, rules, changes, only)
     partitions, limit_at = task.partitions, cluster.limits.at.get("replicasPerBroker")
@@ -119,19 +123,28 @@ def plan_placement(
     many = int((np.bincount(task.topic) > 1).sum()), len(task.eligible.ids)
     if carried is not None and has_loads(balance):
         refuse_many_parts(balance, *many)
-        chosen = _by_loads(task, unmoved, cluster, observed, carried, caps=caps, budget=most_bytes)
+        chosen = _by_loads(task, unmoved, cluster, carried, caps, budget=most_bytes)
+        # This search knows the end alone: with more to look at on the way it would find the same.
+        chosen = replace(chosen, disk_excess=0 if space is None else None)
         rows, target, before, after = reached(chosen)
     else:
-        chosen, fits = _by_counts(task, cluster, observed, space, budget)
+        disks = None
+        if space is not None:
+            from reconciler.planner.space.disks import disks_of
+
+            disks = disks_of(task, observed, space, changes.deleted)
+        by_counts = partial(_by_counts, task, cluster, disks, budget, is_part=only is not None)
+        has_loads_search = carried is not None and not has_many_parts(balance, *many)
+        chosen, fits = by_counts(is_last=not has_loads_search)
         rows, target, before, after = reached(chosen)
         # What is best by counts stands where it keeps the limits: then it is exact.
-        is_above = (not fits and not (space and space.is_mending)) or (
-            carried is not None and any(above_limits(caps, after, cluster))
-        )
-        if carried is not None and is_above and not has_many_parts(balance, *many):
-            chosen = _nearer(
-                chosen, partial(_by_loads, task, unmoved, cluster, observed, carried, caps=caps, budget=most_bytes)
-            )
+        is_above = not fits or (carried is not None and any(above_limits(caps, after, cluster)))
+        if carried is not None and is_above and has_loads_search:
+            chosen = _nearer(chosen, partial(_by_loads, task, unmoved, cluster, carried, caps, budget=most_bytes))
+            if disks is not None:
+                chosen = replace(chosen, disk_excess=int(disks.excess(chosen.sets.held).sum()))
+                last = by_counts(is_last=True)[0] if chosen.disk_excess and not fits else chosen
+                chosen = min(chosen, last, key=lambda each: each.disk_excess or 0)
             rows, target, before, after = reached(chosen)
     sets, leaders = chosen.sets, chosen.leaders
     most = task.eligible.most
@@ -160,6 +173,7 @@ def plan_placement(
         grounds=grounds_of(desired, observed, rules, topic_changes=topic_changes, task=task, moves=moves),
         violations=tuple(above_limits(caps, after, cluster)),
         budgeted=sets.budgeted,
+        disk_excess=chosen.disk_excess,
     )
 
 
@@ -170,23 +184,29 @@ class _Chosen:
     sets: ReplicaSets
     leaders: Leaders
     warnings: tuple[Problem, ...]
+    disk_excess: int | None = 0
 
 
 def _by_counts(
-    task: PlacementTask, cluster: DesiredCluster, observed: Cluster, space: Space | None, budget: Budget | None
+    task: PlacementTask,
+    cluster: DesiredCluster,
+    disks: "Disks | None",
+    budget: Budget | None,
+    *,
+    is_part: bool,
+    is_last: bool,
 ) -> tuple[_Chosen, bool]:
-    """Return what is best by counts, and whether it fits the disks as far as these are looked at."""
+    """Return what is best by counts, and whether disks, as far as they are looked at, have the room there can be."""
     sets = place_replicas(task, cluster.balance) if budget is None else _within(budget, cluster, task)
-    budgeted, told, fits, is_yielding = sets.budgeted, list[Problem](), True, False
-    if space is not None:
-        from reconciler.planner.space.disks import disks_of
+    budgeted, told, fits, is_yielding, excess = sets.budgeted, list[Problem](), True, False, 0
+    if disks is not None:
         from reconciler.planner.space.place import with_room
 
-        roomy = with_room(task, cluster.balance, sets, disks_of(task, observed, space))
+        roomy = with_room(task, cluster.balance, sets, disks, is_last=is_last)
         # Within a budget what fits the disks may copy no more than it, and must be bought as well.
         if budgeted is None or (roomy.sets is not None and _is_as_bought(sets, roomy.sets, budgeted)):
-            sets, told = roomy.sets or sets, [*roomy.told(cluster)]
-            fits, is_yielding = bool(roomy.sets), roomy.is_yielding
+            sets, told = roomy.sets or sets, [*roomy.problems(cluster, is_part=is_part)]
+            fits, is_yielding, excess = bool(roomy.sets), roomy.is_yielding, roomy.excess
             sets = replace(sets, budgeted=budgeted)
     if task.spread is not None:
         sets = replace(sets, proof=replace(sets.proof, levels=(task.spread.level, *sets.proof.levels)))
@@ -194,18 +214,11 @@ def _by_counts(
     is_short = is_yielding or (budgeted is not None and not budgeted.is_whole)
     balance = replace(cluster.balance, replicas=Off(), topics=Off()) if is_short else cluster.balance
     told += tightness_warnings(balance, task, sets.held, leaders.column)
-    return _Chosen(sets, leaders, tuple(told)), fits
+    return _Chosen(sets, leaders, tuple(told), excess), fits
 
 
 def _by_loads(
-    task: PlacementTask,
-    unmoved: Unmoved,
-    cluster: DesiredCluster,
-    observed: Cluster,
-    carried: Measured,
-    *,
-    caps: Caps,
-    budget: int | None,
+    task: PlacementTask, unmoved: Unmoved, cluster: DesiredCluster, carried: Measured, caps: Caps, *, budget: int | None
 ) -> _Chosen:
     from reconciler.planner.load_balance.place import placed_with_loads
 
@@ -219,7 +232,8 @@ def _by_loads(
         return chosen
     # Where the spread yields to a limit on counts, the search may leave both. Then rules are mended, and loads stay.
     if chosen is None or not is_nearest(task, chosen.sets.held):
-        chosen, _ = _by_counts(task, replace(cluster, balance=Balance()), observed, None, None)
+        unbalanced = replace(cluster, balance=Balance())
+        chosen, _ = _by_counts(task, unbalanced, None, None, is_part=False, is_last=True)
     # Its bound is among the plans that are as near to the spread, which prices of loads do not show.
     proof = chosen.sets.proof
     level = PriceLevel(proof.objective, proof.value, 0)

@@ -342,10 +342,14 @@ def _limit(states: States, name: str, text: str, **limit: int | Fraction) -> Par
 
 
 def _fullest(plan: Plan) -> int:
-    """Return how many percent of its disks the fullest broker that receives something uses at the worst moment."""
+    """Return how many percent of its disks the fullest broker that receives something uses at the worst moment.
+
+    If none receives anything, disks are too full that may not be relieved: of one, then, that is so now.
+    """
     receiving = {broker_id for move in moves_of(plan.stages) for broker_id in move.added}
-    known = [id_ for id_ in receiving if plan.disk_capacity.get(id_) and id_ in plan.disk_peak]
-    return max(ceil(Fraction(100 * plan.disk_peak[id_], plan.disk_capacity[id_])) for id_ in known)
+    known = [id_ for id_ in plan.disk_peak if plan.disk_capacity.get(id_)]
+    used = {id_: ceil(Fraction(100 * plan.disk_peak[id_], plan.disk_capacity[id_])) for id_ in known}
+    return max((used[id_] for id_ in known if id_ in receiving), default=max(used.values(), default=FULL + 1))
 
 
 def _rounded_up(count: int) -> tuple[int, str]:

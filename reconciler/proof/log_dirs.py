@@ -10,6 +10,7 @@ move names no log dir, Kafka chooses one. Then the dirs together must have room 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from reconciler.model.change import DeleteTopic
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.desired import Desired, LogDirState, Off
 from reconciler.model.move import DirMove, Move
@@ -40,6 +41,12 @@ class DirCourse:
         """Take the bytes that other brokers send to each in all stages together."""
         self._plan, self._draining, self._replicas = plan, _draining(desired), _Replicas(observed)
         share = desired.cluster.limits.disk_use
+        self._end = Counter[Place]()
+        deleted = [observed.topics.get(one.topic) for one in plan.topic_changes if isinstance(one, DeleteTopic)]
+        self._deleted = Counter[Place]()
+        for partition in (one for topic in deleted if topic is not None for one in topic.partitions):
+            for broker_id, path, size in zip(partition.replicas, partition.log_dirs, partition.sizes, strict=False):
+                self._deleted[broker_id, path] += size or 0
         self._used, self._allowed = Counter[Place](), dict[Place, int]()
         for broker in observed.brokers.values() if share is not None else ():
             for log_dir in broker.log_dirs if _has_several_dirs(broker) else ():
@@ -77,16 +84,27 @@ class DirCourse:
                 if not any(text.startswith(begin) and f"{place} " in text for text in declared):
                     yield stage.number, f"{begin}{excess} bytes more{place} than limits.diskUse allows"
             used.subtract(leaving)
+        self._end = used
         for broker_id, path, key in self._replicas.in_places(self._draining):
             raise NotProved(f"{path} of broker {broker_id} is declared draining, and {key} lies there in the end")
 
-    def _overfull(self, arriving: Collection[Place], used: Counter[Place]) -> Iterator[tuple[int, str | None, int]]:
+    def full_in_the_end(self, broker_ids: Collection[int]) -> Iterator[tuple[int, str, int]]:
+        """Yield the broker, the place and the excess of each log dir above limits.diskUse, once `faults` is at its end.
+
+        On these brokers alone. A replica of which Kafka chooses the log dir is in none of them.
+        """
+        for (broker_id, path), limit in self._allowed.items():
+            held = self._end[broker_id, path] - self._deleted[broker_id, path]
+            if broker_id in self.brokers and broker_id in broker_ids and held > limit:
+                yield broker_id, f" in {path}", held - limit
+
+    def _overfull(self, arriving: Counter[Place], used: Counter[Place]) -> Iterator[tuple[int, str | None, int]]:
         """Yield the broker, the log dir and the excess of each that takes something in, and is above the limit."""
         room = Counter[int]()
         for (broker_id, path), limit in self._allowed.items():
             if broker_id in self.brokers:
                 room[broker_id] += max(0, limit - used[broker_id, path])
-                if (broker_id, path) in arriving and used[broker_id, path] > limit:
+                if arriving[broker_id, path] > 0 and used[broker_id, path] > limit:
                     yield broker_id, path, used[broker_id, path] - limit
         for broker_id in sorted({broker_id for broker_id, path in arriving if path is None} & room.keys()):
             if used[broker_id, None] > room[broker_id]:

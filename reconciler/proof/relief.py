@@ -1,4 +1,4 @@
-"""Bounds the bytes that a plan copies by the bytes that have to leave disks above `limits.diskUse`.
+"""Counts what lies above `limits.diskUse` in the end, and bounds the bytes that a plan copies for what leaves.
 
 The bytes above the limit have to leave the broker, whatever the prices say, and a replica that leaves is copied first::
 
@@ -8,6 +8,8 @@ Plans that leave as much above the limit as this one are meant. Replicas that go
 factor, a deleted topic) may be what leaves, so their bytes are taken off.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from fractions import Fraction
 
 import numpy as np
@@ -19,24 +21,58 @@ from reconciler.proof.reached import Reached
 
 def relieved_bytes(demands: Demands, end: Reached) -> int:
     """Return the bytes that every plan copies which relieves these disks as much."""
-    brokers, snapshot = demands.brokers, demands.snapshot
-    room = zip(brokers.ids, brokers.capacity.room, strict=True)
-    above = {broker_id: -bytes_left for broker_id, bytes_left in room if bytes_left is not None and bytes_left < 0}
+    above = {broker_id: -left for broker_id, left in _room(demands).items() if left < 0}
     if not above:
         return 0
-    now, ends = _lists(demands, end)
-    own = np.where(snapshot.sizes >= 0, snapshot.sizes, np.maximum(snapshot.size, 0)[:, None])
-    removed, added = is_new(snapshot.replicas, ends), is_new(ends, now)
+    snapshot, (now, ends), own = demands.snapshot, _lists(demands, end), _own(demands)
     total = Fraction(0)
-    for broker_id, excess in above.items():
+    for broker_id, freed in _freed(demands, now, ends, above).items():
         is_here = snapshot.replicas == broker_id
-        left = exact_sum(own[removed & is_here])
-        came = exact_sum(np.maximum(snapshot.size, 0)[(added & (ends == broker_id)).any(axis=1)])
-        total += min(excess, max(0, left - came)) * _cheapest(own[is_here], snapshot.size[is_here.any(axis=1)])
+        price = _cheapest(own[is_here], snapshot.size[is_here.any(axis=1)])
+        total += min(above[broker_id], max(0, freed)) * price
     is_on_one = np.isin(snapshot.replicas, [*above]).any(axis=1)
     fewer = np.maximum((now >= 0).sum(axis=1) - (ends >= 0).sum(axis=1), 0) * is_on_one
     dropped = exact_sum(exact_product(fewer, own.max(axis=1, initial=0)))
     return max(0, int(total // 1) - dropped)
+
+
+def full_disks(demands: Demands, end: Reached, only: Sequence[str]) -> Mapping[int, int]:
+    """Return by how many bytes the disks of each broker are above the limit in the end; 0 or less: they keep it.
+
+    Only brokers count that are to keep replicas and tell of their disks; in a plan for some topics alone, those of them
+    that hold these topics.
+    """
+    snapshot, room = demands.snapshot, _room(demands)
+    if only and room:
+        is_named = [any(fnmatchcase(name, pattern) for pattern in only) for name in snapshot.topics]
+        holders = {*snapshot.replicas[np.array(is_named, dtype=np.bool_)[snapshot.topic]].ravel().tolist()}
+        room = {broker_id: left for broker_id, left in room.items() if broker_id in holders}
+    freed = _freed(demands, *_lists(demands, end), room) if room else {}
+    return {broker_id: -left - freed[broker_id] for broker_id, left in sorted(room.items())}
+
+
+def _room(demands: Demands) -> dict[int, int]:
+    """Return the bytes that are left below the limit of disks on each broker that tells it, before the plan."""
+    brokers = demands.brokers
+    room = zip(brokers.ids, brokers.capacity.room, strict=True)
+    return {broker_id: left for broker_id, left in room if left is not None}
+
+
+def _own(demands: Demands) -> Ints:
+    """Return the bytes of each replica [rows, width], those of a copy if its own are unknown."""
+    snapshot = demands.snapshot
+    own: Ints = np.where(snapshot.sizes >= 0, snapshot.sizes, np.maximum(snapshot.size, 0)[:, None])
+    return own
+
+
+def _freed(demands: Demands, now: Ints, ends: Ints, broker_ids: Iterable[int]) -> dict[int, int]:
+    """Return how many bytes fewer than now each of these brokers has in the end."""
+    snapshot, own = demands.snapshot, _own(demands)
+    row, seat = np.nonzero(is_new(snapshot.replicas, ends))
+    gone, freed = snapshot.replicas[row, seat], own[row, seat]
+    row, seat = np.nonzero(is_new(ends, now))
+    came, taken = ends[row, seat], np.maximum(snapshot.size, 0)[row]
+    return {one: exact_sum(freed[gone == one]) - exact_sum(taken[came == one]) for one in broker_ids}
 
 
 def _lists(demands: Demands, end: Reached) -> tuple[Ints, Ints]:

@@ -44,6 +44,7 @@ from reconciler.proof.capacity import disk_bytes, used_bytes
 from reconciler.proof.demands import Demands, rack_names, racks_of
 from reconciler.proof.log_dirs import DirCourse
 from reconciler.proof.reached import Reached
+from reconciler.proof.relief import full_disks
 from reconciler.proof.rules import Eligible
 from reconciler.proof.snapshot import PlannedMoves
 
@@ -79,6 +80,21 @@ def refuse_broken_states(plan: Plan, desired: Desired, observed: Cluster, demand
         *dirs.faults(_bytes_of_a_copy(course).tolist()),
     ]
     _raise_first(beyond_limits, BrokenLimit)
+    _refuse_full_end(plan, demands, end, dirs)
+
+
+def _refuse_full_end(plan: Plan, demands: Demands, end: Reached, dirs: DirCourse) -> None:
+    """Raise BrokenLimit for a disk that holds more than limits.diskUse allows in the end, if the plan does not say so.
+
+    The log dirs of some brokers are looked at one by one.
+    """
+    declared = [violation.message for violation in plan.violations if violation.code == DISK_USE]
+    full = full_disks(demands, end, plan.source.only)
+    places = [*dirs.full_in_the_end(full), *((one, "", more) for one, more in full.items() if more > 0)]
+    for broker_id, place, more in places:
+        name = f"broker {broker_id} would hold "
+        if not any(text.startswith(name) and f"{place} " in text for text in declared):
+            raise BrokenLimit(f"in the end {name}{more} bytes more{place} than limits.diskUse allows")
 
 
 def refuse_broken_return(plan: Plan, observed: Cluster, demands: Demands, moves: PlannedMoves, row: Ints) -> None:

@@ -92,17 +92,6 @@ class DiskUse:
         return sum(whole) + sum(dirs.excess for dirs in self.dirs.values())
 
     @property
-    def crowded(self) -> Mapping[int, int]:
-        """The bytes by which disks take something in beyond what they may hold, or hold more in the end, by broker."""
-        over = {
-            broker_id: max(self.filled.get(broker_id, 0), self.held[broker_id]) - allowed
-            for broker_id, allowed in self.allowed.items()
-            if broker_id not in self.dirs
-        }
-        over |= {broker_id: dirs.crowded for broker_id, dirs in self.dirs.items()}
-        return {broker_id: most for broker_id, most in sorted(over.items()) if most > 0}
-
-    @property
     def is_limited(self) -> bool:
         """Whether any disk could be filled too far."""
         return bool(self._ceiling or self.dirs)
@@ -113,7 +102,8 @@ class DiskUse:
         if not ceiling and not dirs:
             return 0
         short = 0
-        for broker_id in step.added:
+        # An empty replica fills no disk, whatever the disk holds.
+        for broker_id in step.added if step.load else ():
             if broker_id in ceiling:
                 short = max(short, self.held[broker_id] + step.load - ceiling[broker_id])
             elif broker_id in dirs:
@@ -140,9 +130,7 @@ class DiskUse:
         """Take the step's copies in."""
         for broker_id in step.added:
             if broker_id in self.held:
-                self.held[broker_id] += step.load
-                self.peak[broker_id] = max(self.peak[broker_id], self.held[broker_id])
-                self.filled[broker_id] = max(self.filled.get(broker_id, 0), self.held[broker_id])
+                self._take(broker_id, step.load)
             if broker_id in self.dirs:
                 path = self._asked_dir(step, broker_id)
                 self.dirs[broker_id].begin(step.move.topic_partition, step.load, path)
@@ -164,12 +152,17 @@ class DiskUse:
         """Take in what all steps of a stage copy, and then free what they removed: of disks that nothing limits."""
         for broker_id, size in _arriving(steps).items():
             if broker_id in self.held:
-                self.held[broker_id] += size
-                self.peak[broker_id] = max(self.peak[broker_id], self.held[broker_id])
-                self.filled[broker_id] = max(self.filled.get(broker_id, 0), self.held[broker_id])
+                self._take(broker_id, size)
         for broker_id, size in self._leaving(steps).items():
             if broker_id in self.held:
                 self.held[broker_id] -= size
+
+    def _take(self, broker_id: int, size: int) -> None:
+        """Take so many bytes in."""
+        self.held[broker_id] += size
+        self.peak[broker_id] = max(self.peak[broker_id], self.held[broker_id])
+        if size:
+            self.filled[broker_id] = max(self.filled.get(broker_id, 0), self.held[broker_id])
 
     def _leaving(self, steps: Steps) -> dict[int, int]:
         """Return the bytes that these steps remove, by broker; 0 of what is not known."""

@@ -65,11 +65,6 @@ class BrokerDirs:
         """The bytes by which dirs, while they took something in, were above what is allowed."""
         return sum(max(0, one.filled - one.allowed) for one in self.dirs)
 
-    @property
-    def crowded(self) -> int:
-        """The same, or by how many bytes they hold more in the end than all may, however they share it."""
-        return max(self.excess, sum(one.held - one.allowed for one in self.dirs))
-
     def copy(self) -> "BrokerDirs":
         """Return the same state, to be changed apart."""
         other = BrokerDirs([copy(one) for one in self.dirs])
@@ -132,7 +127,7 @@ class BrokerDirs:
         one = self._dir[path]
         one.held += load
         one.logs += 1
-        one.peak, one.filled = max(one.peak, one.held), max(one.filled, one.held)
+        one.peak, one.filled = max(one.peak, one.held), max(one.filled, one.held if load else 0)
 
     def give(self, path: str, load: int) -> None:
         """Let a replica go that has moved to another dir."""
@@ -177,7 +172,7 @@ class BrokerDirs:
     def end(self, removed: Iterable[tuple[str, int]]) -> None:
         """End the stage: its replicas are in, and then these, each with its dir and bytes, are gone."""
         for one in self._open:
-            if one.most:
+            if any(self._loads[-one.most :] if one.most else ()):
                 worst = self._worst(one, one.most)
                 one.filled = max(one.filled, worst)
                 one.peak = max(one.peak, worst)

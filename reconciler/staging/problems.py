@@ -1,16 +1,19 @@
 """Finds the limits that a plan's stages break, and what could not be counted."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from heapq import nlargest
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
+from reconciler.diff.rules import LEAVING
 from reconciler.model.change import DeleteTopic, TopicChange, class_of, destruction
 from reconciler.model.cluster import AUTO_REBALANCE, Broker, Cluster
 from reconciler.model.desired import Desired, DesiredCluster, Limits, MovePolicy
+from reconciler.model.disk_space import deleted_bytes
 from reconciler.model.effect import EffectClass
 from reconciler.model.loads import Loads
 from reconciler.model.move import DirMove, Election
@@ -38,15 +41,53 @@ from reconciler.staging.step import Situation
 PLAN_FEWER = ", or plan fewer topics at once with --only"
 
 
-def violations(
-    moves: Moves, desired: Desired, observed: Cluster, disk: DiskUse, destinations: Sequence[int]
-) -> Iterator[Problem]:
+class Overfull(NamedTuple):
+    """A disk that holds more than it may: while something comes in, or in the end."""
+
+    broker_id: int
+    place: str  # " in /d1", in a sentence; empty for all disks of the broker
+    filled: int  # bytes at the most while something comes in; 0 where nothing does
+    end: int  # bytes in the end; 0 where nothing is to stay on the broker
+    allowed: int
+    total: int
+
+    @property
+    def excess(self) -> int:
+        """The bytes that it holds too many."""
+        return max(self.filled, self.end) - self.allowed
+
+
+def overfull_disks(
+    disk: DiskUse,
+    desired: Desired,
+    observed: Cluster,
+    changes: Sequence[TopicChange],
+    relieved: Collection[int] | None,
+) -> Sequence[Overfull]:
+    """Return the disks that the run fills beyond `limits.diskUse`, or leaves so; without one, beyond their size.
+
+    The end counts on the `relieved` brokers that are to keep replicas. What the plan deletes is gone in the end.
+    """
+    limit, found = desired.cluster.limits.disk_use, []
+    deleted = deleted_bytes(observed, [change.topic for change in changes if isinstance(change, DeleteTopic)])
+    for broker_id, broker in sorted(observed.brokers.items()):
+        is_leaving = desired.cluster.broker(broker_id).state in LEAVING or not observed.is_alive(broker_id)
+        has_end = limit is not None and not is_leaving and (relieved is None or broker_id in relieved)
+        for path, filled, held, allowed, total in _disks(disk, broker):
+            end = held - deleted.get((broker_id, path), 0) if has_end else 0
+            if max(filled, end) > allowed:
+                name = path or (broker.log_dirs[0].path if len(broker.log_dirs) == 1 else "")
+                found.append(Overfull(broker_id, f" in {name}" if name else "", filled, end, allowed, total))
+    return found
+
+
+def violations(moves: Moves, desired: Desired, observed: Cluster, full: Sequence[Overfull]) -> Iterator[Problem]:
     """Yield each limit that the plan goes over: its value, the limit, and the line to edit."""
     limits = desired.cluster.limits
     yield from _changed_partitions(moves, observed, limits)
     yield from _moved_bytes(moves, limits)
     if limits.disk_use is not None:
-        yield from _overfull(disk, destinations, observed, limits)
+        yield from _overfull(full, limits)
 
 
 def deletion_violations(changes: Sequence[TopicChange], cluster: DesiredCluster) -> Iterator[Problem]:
@@ -90,6 +131,7 @@ def warnings(
     disk: DiskUse,
     destinations: Sequence[int],
     *,
+    full: Sequence[Overfull],
     inside: Sequence[DirMove] = (),
 ) -> Iterator[Problem]:
     """Yield what the plan could not count, or cannot promise."""
@@ -104,7 +146,7 @@ def warnings(
     yield from _doubtful_log_dirs(disk, limits)
     yield from _lagging_kept(moves, situation)
     if limits.disk_use is None:
-        yield from _overfull(disk, destinations, observed, limits)
+        yield from _overfull(full, limits)
 
 
 def election_warnings(skipped: Sequence[Election], batches: int, observed: Cluster) -> Iterator[Problem]:
@@ -144,29 +186,32 @@ def _moved_bytes(moves: Moves, limits: Limits) -> Iterator[Problem]:
         yield Problem(MOVED_BYTES, message, limits.at.get("movedBytes"), Severity.VIOLATION)
 
 
-def _overfull(disk: DiskUse, destinations: Sequence[int], observed: Cluster, limits: Limits) -> Iterator[Problem]:
-    """Yield a problem for each disk that, while it takes something in, holds more than it may."""
+def _overfull(full: Sequence[Overfull], limits: Limits) -> Iterator[Problem]:
+    """Yield a problem for each disk that holds more than it may while something comes in, or in the end."""
     is_limited = limits.disk_use is not None
     code, severity = (DISK_USE, Severity.VIOLATION) if is_limited else ("KR816", Severity.WARNING)
-    for broker_id in destinations:
-        for place, held, allowed, total in _disks(disk, observed.brokers[broker_id]):
-            if held > allowed:
-                message = (
-                    f"broker {broker_id} would hold {size(held)} of {size(total)}{place} at the worst moment,"
-                    f" which is {size(held - allowed)} ({held - allowed} bytes) more than {_allowed_by(limits)}:"
-                    " make room on it, or let fewer replicas go there"
-                )
-                yield Problem(code, message, limits.at.get("diskUse"), severity)
+    for one in full:
+        is_filled = one.filled >= one.end
+        when = " at the worst moment" if is_filled else " in the end"
+        advice = "make room on it, or let fewer replicas go there" if is_filled else "make room on it, or raise it"
+        message = (
+            f"broker {one.broker_id} would hold {size(max(one.filled, one.end))} of {size(one.total)}{one.place}{when},"
+            f" which is {size(one.excess)} ({one.excess} bytes) more than {_allowed_by(limits)}: {advice}"
+        )
+        yield Problem(code, message, limits.at.get("diskUse"), severity)
 
 
-def _disks(disk: DiskUse, broker: Broker) -> Iterator[tuple[str, int, int, int]]:
-    """Yield where, how much it holds at its fullest, how much it may, and its size, of each disk that is watched."""
+def _disks(disk: DiskUse, broker: Broker) -> Iterator[tuple[str | None, int, int, int, int]]:
+    """Yield of each watched disk its path, None for all of the broker, and its bytes.
+
+    These are the most while something comes in, in the end, at the most allowed, and in all.
+    """
     if broker.id in disk.dirs:
         for one in disk.dirs[broker.id].dirs:
-            yield f" in {one.path}", one.filled, one.allowed, one.total
+            yield one.path, one.filled, one.held, one.allowed, one.total
     elif broker.id in disk.allowed:
-        place = f" in {broker.log_dirs[0].path}" if len(broker.log_dirs) == 1 else ""
-        yield place, disk.filled.get(broker.id, 0), disk.allowed[broker.id], broker.total_bytes or 0
+        filled, held = disk.filled.get(broker.id, 0), disk.held[broker.id]
+        yield None, filled, held, disk.allowed[broker.id], broker.total_bytes or 0
 
 
 def _allowed_by(limits: Limits) -> str:

@@ -53,7 +53,10 @@ def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
     at = situation(observed, desired, rules, {})
     back = return_path(undone, at, topics.overrides(observed, MIN_ISR), topics.deleted | others)
     changes = with_effects(topics.changes, observed)
-    staged = stage_moves(back.moves, changes, back.elections, observed=observed, desired=desired, rules=rules)
+    # Disks may be as full again as they were before the plan that is undone.
+    staged = stage_moves(
+        back.moves, changes, back.elections, observed=observed, desired=desired, rules=rules, relieved=()
+    )
     inside, left_inside = dirs_back(undone, observed)
     staged = replace(staged, stages=with_dirs_back(undone, staged.stages, inside, desired.cluster.moves))
     left = (*topics.left, *back.left, *left_inside)

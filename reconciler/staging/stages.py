@@ -26,7 +26,14 @@ from reconciler.staging.dir_stages import dir_stages, makes_room
 from reconciler.staging.disk import DiskUse
 from reconciler.staging.estimate import stage_seconds
 from reconciler.staging.packing import Packed, pack
-from reconciler.staging.problems import by_code, deletion_violations, election_warnings, violations, warnings
+from reconciler.staging.problems import (
+    by_code,
+    deletion_violations,
+    election_warnings,
+    overfull_disks,
+    violations,
+    warnings,
+)
 from reconciler.staging.room import ReplicaCounts, Room, count_violations, replicas_created, replicas_now
 from reconciler.staging.safe_order import MOST_STEPS
 from reconciler.staging.step import Situation, Steps, situation
@@ -50,8 +57,6 @@ class Staging:
     predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
     crowded: Mapping[int, int] = field(default_factory=dict)
     """The bytes beyond `limits.diskUse`, by broker: where something comes in, or in the end."""
-    excess: int = 0
-    """The part of these that is where something comes in, which is a violation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +84,13 @@ def stage_moves(
     desired: Desired,
     rules: Mapping[str, TopicRules],
     dir_moves: Sequence[DirMove] = (),
+    relieved: Collection[int] | None = None,
 ) -> Staging:
     """Return the stages that carry out these whole moves, one a partition, moves inside brokers, and topic changes.
 
     Every limit of `moves` and `limits` is kept where it can be; where not, `violations` says so. After each stage the
-    hard rules hold that held before it. `elections_now` are held before any data moves.
+    hard rules hold that held before it. `elections_now` are held before any data moves. `relieved`: the brokers whose
+    disks are to end within `limits.diskUse`; None: all that keep replicas.
     """
     # Sorted, so that the same plan gives the same stages whatever order the planner found its moves in.
     given = Moves.of(moves)
@@ -112,22 +119,25 @@ def stage_moves(
     stages = numbered(_in_order(packed, due, changes, policy, inside))
     batch = policy.election_batch
     batches = sum(-(-len(elections_of(stage)) // batch) for stage in stages)
+    overfull = overfull_disks(disk, desired, observed, changes.in_order, relieved)
+    crowded = Counter[int]()
+    for one in overfull:
+        crowded[one.broker_id] += one.excess
     destinations = sorted(steps.destinations.union(one.broker for one in dir_moves))
     return Staging(
         stages=stages,
         topic_changes=changes.in_order,
         warnings=by_code(
-            warnings(whole, desired, at, disk, destinations, inside=dir_moves),
+            warnings(whole, desired, at, disk, destinations, full=overfull, inside=dir_moves),
             election_warnings(skipped, batches, observed),
         ),
         violations=by_code(
-            violations(whole, desired, observed, disk, destinations),
+            violations(whole, desired, observed, overfull),
             count_violations(stages, changes.in_order, held, limits),
             deletion_violations(changes.in_order, desired.cluster),
         ),
         disk_peak=disk.peak,
-        crowded=disk.crowded if limits.disk_use is not None else {},
-        excess=disk.excess if limits.disk_use is not None else 0,
+        crowded=crowded,
         log_dirs=_log_dirs(disk),
         predicted_log_dirs=_predicted(disk, steps),
     )

@@ -235,6 +235,7 @@ class Planner:
         """Return the placement and its stages: the first that no disk is too full for, else that of least excess."""
         from reconciler.planner.place import plan_placement
 
+        relieved = None if names is None else _holding(observed, names)
         share, space, found = desired.cluster.limits.disk_use, None, list["tuple[Placed, DirsPlaced, Staging]"]()
         while len(found) <= MOST_SPACES:
             placed = plan_placement(
@@ -243,27 +244,25 @@ class Planner:
             if found and (placed.moves, placed.topic_changes) == (found[-1][0].moves, found[-1][0].topic_changes):
                 _, inside, staged = found[-1]
             else:
-                inside, staged = self._in_dirs(desired, observed, rules, changes, names=names, placed=placed)
+                inside, staged = self._in_dirs(
+                    desired, observed, rules, changes, names=names, placed=placed, relieved=relieved
+                )
             found.append((placed, inside, staged))
-            if share is None or not staged.crowded or (space is not None and space.is_mending):
-                break
             # Disks are a search of their own, which few plans need: only where one is too full are they looked at.
+            if share is None or placed.disk_excess is None or sum(staged.crowded.values()) <= placed.disk_excess:
+                break
             # Where the end fits and the way to it does not, the way is looked at too, at last of all brokers.
             if space is None:
-                space = Space(share, is_mending=not staged.excess)
-            elif any(warning.code == NO_SPACE for warning in placed.warnings):
-                if space.is_sparing:
-                    break
-                space = replace(space, is_sparing=True)
+                space = Space(share, relieved=relieved)
+            elif space.tight == frozenset(observed.brokers):
+                break
             else:
                 new = staged.crowded.keys() - space.tight
                 space = replace(space, tight=space.tight | new if new else frozenset(observed.brokers))
-        placed, inside, staged = min(found, key=lambda each: (each[2].excess, bool(each[2].crowded)))
-        if not staged.excess:
-            return placed, inside, staged
-        told = [warning for other, *_ in found for warning in other.warnings if warning.code == NO_SPACE]
+        placed, inside, staged = min(found, key=lambda each: sum(each[2].crowded.values()))
         kept = [warning for warning in placed.warnings if warning.code != NO_SPACE]
-        return replace(placed, warnings=(*kept, *told[:1])), inside, staged
+        told = [warning for other, *_ in reversed(found) for warning in other.warnings if warning.code == NO_SPACE]
+        return replace(placed, warnings=(*kept, *(told[:1] if staged.crowded else ()))), inside, staged
 
     def _in_dirs(
         self,
@@ -274,6 +273,7 @@ class Planner:
         *,
         names: Collection[str] | None,
         placed: "Placed",
+        relieved: Collection[int] | None,
     ) -> "tuple[DirsPlaced, Staging]":
         """Return the moves inside brokers and all stages; where Kafka's choice would overfill a log dir, with ours."""
         from reconciler.planner.log_dirs.place import place_log_dirs
@@ -291,13 +291,14 @@ class Planner:
                 desired=desired,
                 rules=rules,
                 dir_moves=inside.dir_moves,
+                relieved=relieved,
             )
             return inside, staged
 
         first = attempt(())
         crowded = [id_ for id_ in first[1].crowded if len(observed.brokers[id_].sized_dirs) > 1]
         tried = [first, attempt(crowded)] if crowded else [first]
-        return min(tried, key=lambda each: (each[1].excess, sum(each[1].crowded.values())))
+        return min(tried, key=lambda each: sum(each[1].crowded.values()))
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
         """Return the plan; one with violations carries remedies, and so does the PlacementInfeasible that is raised.
@@ -447,6 +448,12 @@ def _matching(desired: Desired, observed: Cluster, patterns: Sequence[str]) -> f
     if problems:
         raise InvalidInput(problems)
     return frozenset(name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+def _holding(observed: Cluster, names: Collection[str]) -> frozenset[int]:
+    """Return the brokers that hold a replica of these topics: a plan for them alone relieves no other disk."""
+    partitions = (one for name in names if name in observed.topics for one in observed.topics[name].partitions)
+    return frozenset(broker_id for one in partitions for broker_id in one.replicas)
 
 
 def _of_topics(changes: Changes, names: Collection[str] | None) -> Changes:

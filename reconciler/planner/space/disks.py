@@ -1,13 +1,13 @@
 """Tells what lies on each disk of the brokers that take part, and which of them a table of replicas fills too far."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from reconciler.model.cluster import Broker, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, is_at, is_missing
-from reconciler.model.disk_space import Space, bytes_held
+from reconciler.model.disk_space import Space, bytes_held, deleted_bytes
 from reconciler.model.table_maker import table_of
 from reconciler.planner.cheapest_sets import LARGEST
 from reconciler.planner.placement_task import PlacementTask
@@ -26,27 +26,52 @@ class Disks:
     total: Ints  # [disks]: bytes
     is_open: Bools  # [disks]: whether new replicas may go there
     is_tight: Bools  # [disks]: whether they are looked at in each step, and not in the end alone
-    is_spared: Bools  # [disks]: whether they may stay as full as they are; then nothing comes
+    deleted: Ints  # [disks]: bytes of topics that the plan deletes after all moves
     task: PlacementTask  # whose partitions take of them: `size` is what a new replica takes
     own: Ints  # [partitions, width]: the bytes of each present replica
     lies: Ints  # [partitions, width]: its disk, -1 where none is watched
 
     def crowded(self, held: Ints) -> Ints:
-        """Return the brokers that a table fills too far in the end.
+        """Return the brokers that a table fills too far in the end, or brings something to that no disk may take."""
+        _, _, columns = self._after(held)
+        closed = np.setdiff1d(np.intersect1d(columns, self.broker), self.broker[self.is_open])
+        return np.union1d(self.broker[self.excess(held) > 0], closed)
 
-        Of a broker with several disks, those that its new replicas, the largest first to where most is free, overfill.
+    def excess(self, held: Ints) -> Ints:
+        """Return by how many bytes [disks] a table fills each disk too far in the end.
+
+        Of a broker with several disks, new replicas go, the largest first, to the disk where most is free.
         """
         free, row, columns = self._after(held)
-        found = {*self.broker[(free < 0) & ~self.is_spared].tolist()}
         for column in np.unique(columns).tolist():
-            left = free[(self.broker == column) & self.is_open].tolist()
-            sizes = np.sort(self.task.size[row[columns == column]])[::-1].tolist()
-            for each in sizes if left else ():
-                emptiest = left.index(max(left))
-                left[emptiest] -= each
-            if min(left, default=-1) < 0 and column in self.broker:
-                found.add(column)
-        return np.array(sorted(found), dtype=np.int64)
+            places = np.flatnonzero((self.broker == column) & self.is_open)
+            for size in np.sort(self.task.size[row[columns == column]])[::-1].tolist() if len(places) else ():
+                free[places[free[places].argmax()]] -= size
+        return np.maximum(-free, 0)
+
+    def least_excess(self) -> int:
+        """Return bytes above the limit that there are with every placement: a bound, without racks and counts.
+
+        What no choice moves stays where it is. Beside it, a replica is too large by what it has more than the roomiest
+        disk that may take it::
+
+            85 of 100 bytes are allowed, and a partition has 90: on each disk, 5 bytes are too many
+        """
+        task = self.task
+        is_movable = (task.need > 0)[:, None] & (self.lies >= 0) & ~is_at(task.replicas, task.fixed)
+        moved = np.zeros_like(self.used)
+        np.add.at(moved, self.lies[is_movable], self.own[is_movable])
+        room = self.allowed + self.deleted - (self.used - moved)
+        by_broker = np.full(len(task.eligible.ids), LARGEST)
+        by_broker[self.broker] = 0
+        np.maximum.at(by_broker, self.broker, room)
+        # A replica that lags may have less than a copy, and stay.
+        size = np.minimum(task.size, np.where(self.lies >= 0, self.own, LARGEST).min(axis=1, initial=LARGEST))
+        large = np.flatnonzero((size > by_broker.min(initial=LARGEST)) & (task.need > 0))
+        allowed = task.rule_classes.rows.allowed[task.rule_class[large]]
+        excess = np.sort(np.where(allowed, np.maximum(size[large, None] - by_broker, 0), LARGEST), axis=1)
+        is_needed = (np.arange(excess.shape[1]) < task.need[large, None]) & (excess < LARGEST)
+        return int(np.maximum(-room, 0).sum() + excess[is_needed].sum())
 
     def left(self, held: Ints) -> Ints:
         """Return the bytes that are left [brokers] once a table holds; where no disk is watched, without end."""
@@ -61,26 +86,32 @@ class Disks:
         """Return what is free [disks] without the replicas that leave, and the row and broker of each that comes."""
         table = np.concatenate([held, self.task.fixed], axis=1)
         is_left = ~is_at(self.task.replicas, table) & (self.lies >= 0)
-        free = self.allowed - self.used
+        free = self.allowed - self.used + self.deleted
         np.add.at(free, self.lies[is_left], self.own[is_left])
         row, seat = np.nonzero(is_missing(table, self.task.replicas))
         return free, row, table[row, seat]
 
 
-def disks_of(task: PlacementTask, observed: Cluster, space: Space) -> Disks:
-    """Return the disks of the brokers that take part."""
+def disks_of(task: PlacementTask, observed: Cluster, space: Space, deleted: Collection[str] = ()) -> Disks:
+    """Return the disks of the brokers that take part; `deleted` are the topics that the plan deletes."""
     held, eligible = bytes_held(observed), task.eligible
     found = [
-        (column, path, used, int(total * space.share), is_open, broker_id in space.tight, total)
+        (column, path, used, _allowed(space, broker_id, used, total), is_open, broker_id in space.tight, total)
         for column, broker_id in enumerate(eligible.ids)
         for path, used, total, is_open in _disks(observed.brokers[broker_id], held.get(broker_id))
     ]
     broker, used, allowed, total = (np.array([each[part] for each in found], dtype=np.int64) for part in (0, 2, 3, 6))
     is_open, is_tight = (np.array([each[part] for each in found], dtype=np.bool_) for part in (4, 5))
-    is_spared = (used > allowed) & space.is_sparing
     own, lies = _lying(task, observed, {each[:2]: place for place, each in enumerate(found)})
-    is_open &= ~is_spared
-    return Disks(broker, used, allowed, total, is_open, is_tight, is_spared, task, own, lies)
+    of_deleted = deleted_bytes(observed, deleted)
+    gone = np.array([of_deleted.get((eligible.ids[each[0]], each[1]), 0) for each in found], dtype=np.int64)
+    return Disks(broker, used, allowed, total, is_open, is_tight, gone, task, own, lies)
+
+
+def _allowed(space: Space, broker_id: int, used: int, total: int) -> int:
+    """Return the bytes that a disk may hold; one that is not to be relieved may stay as full as it is."""
+    is_relieved = space.relieved is None or broker_id in space.relieved
+    return max(int(total * space.share), 0 if is_relieved else used)
 
 
 def _lying(task: PlacementTask, observed: Cluster, disk_of: Mapping[tuple[int, str | None], int]) -> tuple[Ints, Ints]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -10,14 +11,14 @@ from reconciler.model.desired import Balance, DesiredCluster, Off
 from reconciler.model.disk_space import NO_SPACE
 from reconciler.model.plan import BYTES
 from reconciler.model.problem import Problem, warning
-from reconciler.model.words import size
+from reconciler.model.words import counted, size
 from reconciler.planner.costs import Cost
 from reconciler.planner.objectives import CountTargets, asked_of_replicas
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.replicas import ReplicaSets, copied, place_replicas
 from reconciler.planner.rows import Standing
 from reconciler.planner.space.disks import Disks
-from reconciler.planner.space.search import Found, Search
+from reconciler.planner.space.search import Search
 
 MOST_CHOICES = 40_000
 """Choices of one search: where there are more, the rows that matter to crowded disks are looked at alone."""
@@ -26,27 +27,47 @@ MOST_CELLS = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Roomy:
-    """What was found. `sets` is None where nothing that is as near to the wishes was.
+class Searched:
+    """How far a search went, which is what may be said of its result."""
 
-    `is_exact`: all placements were searched, so none is better. `is_yielding`: the balance of replicas is not reached.
+    is_whole: bool = True  # every placement was part of it, not only those that matter to full disks
+    is_proved: bool = True  # it came to its end: of what was part of it, nothing is better
+    steps: int = 0  # moves were looked at in so many steps at the most; 0: only the end was
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no placement is better."""
+        return self.is_whole and self.is_proved
+
+    def __str__(self) -> str:
+        """Return what was searched, in words."""
+        part = "the search ended at its limit" if self.is_whole else "only those that matter to full disks"
+        found = "all placements were searched"
+        steps = f", their moves in {counted(self.steps, 'step')} at the most" if self.steps else ""
+        return f"{found if self.is_exact else f'not {found}, {part}'}{steps}"
+
+
+@dataclass(frozen=True, slots=True)
+class Roomy:
+    """The placement of a search for room. `sets` is None if no placement was found that is as near to the wishes.
+
+    `is_yielding`: the balance of replicas is not reached. `excess`: bytes above the limit, all disks together.
     """
 
     sets: ReplicaSets | None
-    is_exact: bool = True
+    searched: Searched = Searched()
     is_yielding: bool = False
+    excess: int = 0
+    for_excess: Searched = Searched()  # how the least excess was searched for
+    is_bound: bool = False  # no placement leaves less, which needs no search
 
-    def told(self, desired: DesiredCluster) -> Iterator[Problem]:
-        """Yield what disks ask for beside what counts would."""
+    def problems(self, desired: DesiredCluster, *, is_part: bool) -> Iterator[Problem]:
+        """Yield what disks ask for beside what counts would; `is_part`: only the topics that --only names may move."""
         at, balance = desired.limits.at.get("diskUse"), desired.balance
-        found = "all placements were searched"
-        if not self.is_exact:
-            found = f"not {found}, only those that matter to full disks"
         if self.sets is None:
-            if self.is_exact:
-                message = f"no placement that keeps the rules keeps limits.diskUse: {found}"
-                yield warning(NO_SPACE, message, at)
             return
+        if self.excess:
+            yield warning(NO_SPACE, self._excess_words(is_part=is_part), at)
         proof, words = self.sets.proof, []
         if self.is_yielding:
             word = "replicas" if not isinstance(balance.replicas, Off) else "topics"
@@ -56,68 +77,133 @@ class Roomy:
             copies = size(more) if proof.objective == BYTES else f"{more} replicas"
             words.append(f"to keep it, {copies} more are copied than without it")
         if words:
-            message = f"limits.diskUse: {'; '.join(words)}; {found}"
+            message = f"limits.diskUse: {'; '.join(words)}; {self.searched}"
             yield warning("KR848", message, at)
 
+    def _excess_words(self, *, is_part: bool) -> str:
+        placement = f"placement{' of the topics that --only names' if is_part else ''}"
+        above = f"disks are above it by {size(self.excess)} ({self.excess} bytes) in all"
+        if self.is_bound:
+            why = "what may not leave a disk, or fits on none, is more than that alone"
+            return f"no {placement} that keeps the rules keeps limits.diskUse: with each, {above} at least; {why}"
+        if self.for_excess.is_exact and not self.for_excess.steps:
+            begin = f"no {placement} that keeps the rules keeps limits.diskUse: {self.for_excess}"
+            return f"{begin}, and with each {above} at least"
+        begin = f"no {placement} that keeps the rules and limits.diskUse was found: {self.for_excess}"
+        return f"{begin}; with the best of them {above}"
 
-def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: Disks) -> Roomy:
+
+def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: Disks, *, is_last: bool) -> Roomy:
     """Return the sets as they are where they fit the disks, others as good, or those that copy the least more.
 
     Where nothing that is as balanced fits, the balance yields: it is as near as disks allow, and its levels are not in
-    the proof. Nothing is returned where the search of `load_balance` is the better one for that.
+    the proof. Where nothing fits at all, disks are above the limit by the least there can be, and the same is asked
+    again. Nothing is returned where the search of `load_balance` may find more, unless this one `is_last`.
     """
-    crowded = disks.crowded(sets.held)
-    if not len(crowded) and not disks.is_tight.any():
+    if not len(disks.crowded(sets.held)) and not disks.is_tight.any():
         return Roomy(sets)
-    crowded = np.union1d(crowded, disks.broker[disks.is_tight])
-    levels = sets.proof.levels
-    first = len(levels) - len(sets.faces)
-    for many in range(len(sets.faces), 0, -1):
-        found = _nearest(disks, sets.faces[many - 1], sets.held, crowded)
-        if found.table is not None:
-            proof = replace(sets.proof, levels=levels[: first + many])
-            return Roomy(replace(sets, held=found.table, proof=proof))
-    costs = [cost for _, cost in copied(task)]
-    found = _nearest(disks, sets.balanced, sets.held, crowded, costs)
-    if found.table is not None:
-        value = costs[0].of(disks.task.replicas, found.table)
-        return Roomy(_dearer(sets, first, found.table, value), found.is_exact)
-    cells = len(sets.held) * len(task.eligible.ids)
-    if not first or MOST_CHOICES < cells <= MOST_CELLS:
-        return Roomy(None, found.is_exact and not first)
-    unbalanced = place_replicas(task, replace(balance, replicas=Off(), topics=Off()))
-    targets = [each for _, each in asked_of_replicas(task, balance)]
-    found = _nearest(disks, unbalanced.balanced, sets.held, crowded, [*targets, *costs])
-    if found.table is None:
-        return Roomy(None, found.is_exact)
-    value = costs[0].of(disks.task.replicas, found.table)
-    return Roomy(_dearer(unbalanced, 0, found.table, value), found.is_exact, is_yielding=True)
+    search = _Rooms(task, balance, sets, disks)
+    found = search.within(0)
+    if found.sets is not None or (search.is_for_loads and not is_last):
+        return found
+    return search.least()
+
+
+@dataclass(frozen=True)
+class _Rooms:
+    """Searches for room: among the optima of counts, then among all as balanced, then among all."""
+
+    task: PlacementTask
+    balance: Balance
+    sets: ReplicaSets  # the best by counts
+    disks: Disks
+
+    @property
+    def is_for_loads(self) -> bool:
+        """Whether the search of `load_balance` may find what this one does not."""
+        return MOST_CHOICES < len(self.sets.held) * len(self.task.eligible.ids) <= MOST_CELLS
+
+    @cached_property
+    def unbalanced(self) -> ReplicaSets:
+        """The least movement that keeps every rule, of whatever counts."""
+        is_balanced = len(self.sets.proof.levels) > len(self.sets.faces)
+        balance = replace(self.balance, replicas=Off(), topics=Off())
+        return place_replicas(self.task, balance) if is_balanced else self.sets
+
+    def within(self, excess: int) -> Roomy:
+        """Return the best placement with disks above the limit by no more than that, all together."""
+        task, sets = self.task, self.sets
+        levels = sets.proof.levels
+        first = len(levels) - len(sets.faces)
+        for many in range(len(sets.faces), 0, -1):
+            table, searched = self._nearest(sets.faces[many - 1], excess)
+            if table is not None:
+                proof = replace(sets.proof, levels=levels[: first + many])
+                return Roomy(replace(sets, held=table, proof=proof), excess=excess)
+        costs = [cost for _, cost in copied(task)]
+        table, searched = self._nearest(sets.balanced, excess, costs)
+        if table is not None:
+            value = costs[0].of(task.replicas, table)
+            return Roomy(_dearer(sets, first, table, value), searched, excess=excess)
+        if not first or (self.is_for_loads and not excess):
+            return Roomy(None, searched)
+        targets = [each for _, each in asked_of_replicas(task, self.balance)]
+        table, searched = self._nearest(self.unbalanced.balanced, excess, [*targets, *costs])
+        if table is None:
+            return Roomy(None, searched)
+        value = costs[0].of(task.replicas, table)
+        return Roomy(_dearer(self.unbalanced, 0, table, value), searched, is_yielding=True, excess=excess)
+
+    def least(self) -> Roomy:
+        """Return the best of the placements with which disks are above the limit by the least."""
+        bound, face = self.disks.least_excess(), self.unbalanced.balanced
+        found, how = None, Searched(is_proved=False)
+        if face is not None:
+            free, table, is_whole = self._choices(face)
+            search = Search(self.disks, face, free, table, excess=bound, is_bounded=False)
+            found, is_proved = search.least_excess()
+            how = Searched(is_whole, is_proved, search.steps)
+        roomy = self.within(found) if found is not None else Roomy(None)
+        if found is None or roomy.sets is None:
+            # The placement that counts prefer stays: no better one was found.
+            found, roomy = int(self.disks.excess(self.sets.held).sum()), Roomy(self.sets)
+            how = replace(how, is_proved=False)
+        return replace(roomy, excess=found, for_excess=how, is_bound=found == bound)
+
+    def _nearest(
+        self, face: Standing | None, excess: int, goals: Sequence[Cost | CountTargets] = ()
+    ) -> tuple[Ints | None, Searched]:
+        """Return of what the face allows within the disks the best, of these the nearest to the best by counts."""
+        disks, table = self.disks, self.sets.held
+        if face is None:
+            return None, Searched()
+        free, table, is_whole = self._choices(face)
+        if not free.any() and not disks.is_tight.any():
+            return (table if disks.excess(table).sum() <= excess else None), Searched()
+        if not is_whole and not goals and not len(self._crowded(table)):
+            return table, Searched(is_whole=False)
+        search = Search(disks, face, free, table, excess=excess)
+        found, is_proved = search.found(goals)
+        return found, Searched(is_whole, is_proved, search.steps)
+
+    def _choices(self, face: Standing) -> tuple[Bools, Ints, bool]:
+        """Return the free choices to search, the table that others stay as, and whether these are all free choices."""
+        table = self.sets.held
+        free = face.choices.states(face.demand, np.arange(len(face.number))) == 0
+        if free.sum() <= MOST_CHOICES:
+            return free, table, True
+        table = _traded(self.disks, face, free, table)
+        return _that_matter(self.disks, face, free, table, self._crowded(table)), table, False
+
+    def _crowded(self, table: Ints) -> Ints:
+        """Return the brokers that the table fills too far, and those to look at in each step."""
+        return np.union1d(self.disks.crowded(table), self.disks.broker[self.disks.is_tight])
 
 
 def _dearer(sets: ReplicaSets, first: int, held: Ints, value: int) -> ReplicaSets:
     """Return other sets, with what the prices say of those that were chosen first as their bound."""
     levels = (*sets.proof.levels[:first], replace(sets.proof.levels[first], value=value))
     return replace(sets, held=held, proof=replace(sets.proof, value=value, levels=levels))
-
-
-def _nearest(
-    disks: Disks, face: Standing | None, table: Ints, crowded: Ints, goals: Sequence[Cost | CountTargets] = ()
-) -> Found:
-    """Return of what the face allows within the disks the best, of these the nearest to a table."""
-    if face is None:
-        return Found(None, is_exact=True)
-    free = face.choices.states(face.demand, np.arange(len(face.number))) == 0
-    if not free.any():
-        return Found(None, is_exact=True)
-    is_whole = bool(free.sum() <= MOST_CHOICES)
-    if not is_whole:
-        table = _traded(disks, face, free, table)
-        crowded = np.union1d(disks.crowded(table), disks.broker[disks.is_tight])
-        if not len(crowded) and not goals:
-            return Found(table, is_exact=False)
-        free = _that_matter(disks, face, free, table, crowded)
-    found = Search(disks, face, free, table).found(goals)
-    return found if is_whole else Found(found.table, is_exact=False)
 
 
 def _traded(disks: Disks, face: Standing, free: Bools, table: Ints) -> Ints:

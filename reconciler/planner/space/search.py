@@ -27,17 +27,30 @@ PARTS = 1_000
 
 
 class Found(NamedTuple):
-    """A table, None where none was found, and whether all of them were searched."""
+    """A table, None where none was found, and whether it is proved that there is none, or no better one."""
 
     table: Ints | None
     is_exact: bool
 
 
+class Excess(NamedTuple):
+    """Bytes above the limit that a search leaves, all disks together; None: it found nothing, not even that."""
+
+    bytes: int | None
+    is_exact: bool  # whether it is proved that none of the tables searched leaves fewer
+
+
 class Search:
     """An integer program over some rows of a face; the others stay as the table has them."""
 
-    def __init__(self, disks: Disks, face: Standing, free: Bools, table: Ints) -> None:
-        """Take the rules and counts of the face, and the disks."""
+    def __init__(
+        self, disks: Disks, face: Standing, free: Bools, table: Ints, *, excess: int = 0, is_bounded: bool = True
+    ) -> None:
+        """Take the rules and counts of the face, and the disks.
+
+        `excess`: the bytes that all disks together may be above the limit; if it is not `is_bounded`, those that they
+        are above it at least.
+        """
         self._disks, self._face, self._table = disks, face, table
         self._rows, self._free = np.flatnonzero(free.any(axis=1)), free
         self._model = cp_model.CpModel()
@@ -45,9 +58,17 @@ class Search:
         pairs = zip(*(each.tolist() for each in np.nonzero(free)), strict=True)
         self._takes = {(row, column): self._model.new_bool_var("") for row, column in pairs}
         self._filled: list[tuple[cp_model.LinearExprT, int]] = []
+        self._excess: list[cp_model.IntVar] = []
+        self.steps = 0
+        if disks.is_tight.any():
+            self.steps = STEPS if len(self._takes) <= MOST_IN_STEPS else 1
         self._keep_rules()
         self._keep_counts()
-        self._keep_disks()
+        self._keep_disks(has_excess=excess > 0 or not is_bounded)
+        if is_bounded and self._excess:
+            self._model.add(sum(self._excess) <= excess)
+        elif self._excess:
+            self._model.add(sum(self._excess) >= excess)
 
     def found(self, goals: Sequence[Cost | CountTargets]) -> Found:
         """Return the table that is best in these, one after another; of these the one whose fullest disk is emptiest.
@@ -75,6 +96,16 @@ class Search:
             if goals or number:
                 self._model.add(each <= round(found.objective_value))
         return Found(None if solver is None else self._chosen(solver), is_exact)
+
+    def least_excess(self) -> Excess:
+        """Return the least that disks are above the limit by, all together."""
+        for (row, column), take in self._takes.items():
+            self._model.add_hint(take, bool(self._now[row, column]))
+        self._model.minimize(sum(self._excess))
+        status, solver = solved(self._model, EFFORT)
+        if status not in FOUND:
+            return Excess(None, is_exact=False)
+        return Excess(round(solver.objective_value), status == cp_model.OPTIMAL)
 
     def _fullest(self) -> cp_model.LinearExprT:
         """Return how full the fullest disk is that takes anything in, at any moment."""
@@ -166,11 +197,11 @@ class Search:
             found.setdefault(column + (int(topic[row]) if topic is not None else 0), []).append(take)
         return {place: found[place] for place in sorted(found)}
 
-    def _keep_disks(self) -> None:
-        """No disk has more than it may, in the end or, of tight ones, in each step."""
+    def _keep_disks(self, *, has_excess: bool) -> None:
+        """No disk has more than it may, in the end or, of tight ones, in each step; with `has_excess` it is counted."""
         disks = self._disks
         comes, goes = [*self._coming()], [*self._going()]
-        steps = STEPS if len(self._takes) <= MOST_IN_STEPS and disks.is_tight.any() else 1
+        steps = self.steps or 1
         rows = sorted({row for _, row, *_ in (*comes, *goes)}) if steps > 1 else []
         ended = {row: [self._model.new_bool_var("") for _ in range(steps - 1)] for row in rows}
         for marks in ended.values():
@@ -181,16 +212,22 @@ class Search:
             return int(step >= steps) if not 1 <= step < steps else ended[row][step - 1]
 
         arriving, leaving = _by_disk(comes, len(disks.used)), _by_disk(goes, len(disks.used))
-        for disk, (used, allowed) in enumerate(zip(disks.used.tolist(), disks.allowed.tolist(), strict=True)):
-            if not arriving[disk] and (not leaving[disk] or used <= allowed or disks.is_spared[disk]):
+        columns = (disks.used.tolist(), disks.allowed.tolist(), disks.deleted.tolist())
+        for disk, (used, allowed, deleted) in enumerate(zip(*columns, strict=True)):
+            # A disk that is above its share has to be relieved, whether or not anything may come to it.
+            if not arriving[disk] and used - deleted <= allowed:
                 continue
+            over = 0
+            if has_excess:
+                over = self._model.new_int_var(0, max(0, used + sum(size for _, _, size, _ in arriving[disk])), "")
+                self._excess.append(over)
             for step in (*(range(1, steps + 1) if disks.is_tight[disk] else ()), steps + 1):
                 # Over its share from the begin, a disk takes nothing in before it is below it.
                 most = max(allowed, used) if step <= steps else allowed
                 added = [size * self._both(take, by(row, step)) for _, row, size, take in arriving[disk]]
                 freed = [size * self._both(take, by(row, step - 1)) for _, row, size, take in leaving[disk]]
-                held = used + sum(added) - sum(freed)
-                self._model.add(held <= most)
+                held = used + sum(added) - sum(freed) - (deleted if step > steps else 0)
+                self._model.add(held <= most + over)
                 self._filled += [(held, int(disks.total[disk]))] if arriving[disk] else []
 
     def _both(self, one: cp_model.IntVar | int, other: cp_model.IntVar | int) -> cp_model.IntVar | int:
@@ -207,11 +244,12 @@ class Search:
         places = [np.flatnonzero((disks.broker == one) & disks.is_open).tolist() for one in range(self._free.shape[1])]
         for row, column, take in self._everyone():
             size, some = int(disks.task.size[row]), places[column]
-            if (disks.task.replicas[row] == column).any() or not size:
+            if (disks.task.replicas[row] == column).any():
                 continue
+            # Where no disk is open, not even an empty replica may come.
             if not some and column in disks.broker and not isinstance(take, int):
                 self._model.add(take == 0)
-            if not some:
+            if not some or not size:
                 continue
             parts = [take] if len(some) == 1 else [self._model.new_bool_var("") for _ in some]
             if len(some) > 1:
