@@ -57,6 +57,8 @@ class Staging:
     predicted_log_dirs: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
     crowded: Mapping[int, int] = field(default_factory=dict)
     """The bytes beyond `limits.diskUse`, by broker: where something comes in, or in the end."""
+    end_excess: int = 0
+    """The bytes beyond it in the end, on all brokers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ def stage_moves(
     batches = sum(-(-len(elections_of(stage)) // batch) for stage in stages)
     overfull = overfull_disks(disk, desired, observed, changes.in_order, relieved)
     crowded = Counter[int]()
-    for one in overfull:
+    for one in overfull if limits.disk_use is not None else ():
         crowded[one.broker_id] += one.excess
     destinations = sorted(steps.destinations.union(one.broker for one in dir_moves))
     return Staging(
@@ -138,6 +140,7 @@ def stage_moves(
         ),
         disk_peak=disk.peak,
         crowded=crowded,
+        end_excess=sum(max(0, one.end - one.allowed) for one in overfull),
         log_dirs=_log_dirs(disk),
         predicted_log_dirs=_predicted(disk, steps),
     )

@@ -259,7 +259,7 @@ class Planner:
             else:
                 new = staged.crowded.keys() - space.tight
                 space = replace(space, tight=space.tight | new if new else frozenset(observed.brokers))
-        placed, inside, staged = min(found, key=lambda each: sum(each[2].crowded.values()))
+        placed, inside, staged = min(found, key=lambda each: (each[2].end_excess, sum(each[2].crowded.values())))
         kept = [warning for warning in placed.warnings if warning.code != NO_SPACE]
         told = [warning for other, *_ in reversed(found) for warning in other.warnings if warning.code == NO_SPACE]
         return replace(placed, warnings=(*kept, *(told[:1] if staged.crowded else ()))), inside, staged
@@ -298,7 +298,7 @@ class Planner:
         first = attempt(())
         crowded = [id_ for id_ in first[1].crowded if len(observed.brokers[id_].sized_dirs) > 1]
         tried = [first, attempt(crowded)] if crowded else [first]
-        return min(tried, key=lambda each: sum(each[1].crowded.values()))
+        return min(tried, key=lambda each: (each[1].end_excess, sum(each[1].crowded.values())))
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
         """Return the plan; one with violations carries remedies, and so does the PlacementInfeasible that is raised.

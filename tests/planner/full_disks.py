@@ -106,14 +106,18 @@ def full_cluster(seed: int, balance: Balance | None = None) -> Full:
     return Full(Desired(cluster, topics=declared), observed, factor, is_strict)
 
 
-def least(case: Full) -> tuple[int, int] | None:
+Excess = tuple[int, int]
+"""Bytes above the limit, of all disks together: in the end; and at the worst moments, the end among them."""
+
+
+def least(case: Full) -> tuple[Excess, int] | None:
     """Return the least excess that a run leaves, and the fewest bytes that a run with it copies; None: no placement."""
     choices = [[*_sets(case, partition)] for partition in case.partitions]
     ways = sorted((_end_excess(case, way), sum(map(_copied, case.partitions, way)), way) for way in product(*choices))
-    best: tuple[int, int] | None = None
+    best: tuple[Excess, int] | None = None
     for end, size, way in ways:
-        if best is None or (end, size) < best:
-            found = _run_excess(case, way, end), size
+        if best is None or ((end, end), size) < best:
+            found = (end, _run_excess(case, way, end)), size
             best = found if best is None else min(best, found)
     return best
 
@@ -200,8 +204,8 @@ def _run_excess(case: Full, way: Way, end: int) -> int:
     return min(best)
 
 
-def excess_of(case: Full, plan: Plan) -> int:
-    """Return by how many bytes disks are above the limit in this plan's run: all of a stage comes before any leaves."""
+def excess_of(case: Full, plan: Plan) -> Excess:
+    """Return the excess of a plan: in each of its stages, everything comes before anything leaves."""
     disks = _Disks(case)
     for stage in plan.stages:
         moves = [*moves_of([stage])]
@@ -209,7 +213,9 @@ def excess_of(case: Full, plan: Plan) -> int:
             disks.take(move.added, _size(case, move))
         for move in moves:
             disks.free(move.removed, _size(case, move))
-    return disks.excess(is_over=True)
+    whole = disks.excess(is_over=True)
+    disks.filled = dict.fromkeys(disks.held, 0)
+    return disks.excess(is_over=True), whole
 
 
 def _size(case: Full, move: Move) -> int:

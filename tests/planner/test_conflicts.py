@@ -243,11 +243,11 @@ def test_a_cure_that_is_not_enough_by_itself_is_not_offered() -> None:
     only = Placement(brokers_only=frozenset({1, 2}))
     text = _refusal([1, 3], _topic(only, factor=3), dead=[3, 4, 5])
     assert "replicationFactor is 3 (topics.yaml:9), brokers 3, 4, 5 are not alive. Lower replicationFactor. (" in text
-    text = _refusal([1], _topic(Placement(brokers_only=frozenset({5}))), DRAINING_FIVE, dead=[1, 2, 3, 4])
+    text = _refusal([5], _topic(Placement(brokers_only=frozenset({5}))), DRAINING_FIVE, dead=[1, 2, 3, 4])
     assert "orders-0 cannot be placed: no broker may hold it: broker 5 is declared draining (cluster.yaml:21)" in text
     assert text.endswith("Keep broker 5 active. (KR301)")
     states = {**DRAINING_FIVE, 4: DesiredBroker(4, BrokerState.CORDONED, at=Location("cluster.yaml", 20))}
-    text = _refusal([1, 3], _topic(Placement(brokers_only=frozenset({5})), factor=2), states, dead=[1, 2, 3])
+    text = _refusal([1, 4], _topic(Placement(brokers_only=frozenset({5})), factor=2), states, dead=[1, 2, 3])
     assert text.endswith(". No single change is enough. (KR301)")
 
 

@@ -41,15 +41,17 @@ def test_an_order_that_overfills_a_log_dir_is_refused_and_another_is_not(seeds: 
             order = replace(plan, stages=numbered(stages))
             choices = [*islice(_choices(order, observed), TRIED)]
             broken = [_first_overfull(order, share, observed, choice) for choice in choices]
-            verdict = prove(order, tight, observed)
-            assert name != "as made" or verdict.wrong is None, (seed, verdict.wrong)
-            if verdict.wrong is not None and " would hold " in verdict.wrong:
-                assert None not in broken, (seed, name, verdict.wrong)
+            wrong = prove(order, tight, observed).wrong
+            if wrong is not None and wrong.startswith("in the end "):
+                wrong = None  # The order decides nothing there.
+            assert name != "as made" or wrong is None, (seed, wrong)
+            if wrong is not None and " would hold " in wrong:
+                assert None not in broken, (seed, name, wrong)
             if len(choices) == 1 and broken != [None]:
-                assert verdict.wrong is not None, (seed, name)
-                is_lost = "does not lie there" in verdict.wrong or "lies there in the end" in verdict.wrong
-                assert is_lost or verdict.wrong.startswith(f"stage {broken[0]}: "), (seed, name, verdict.wrong)
-            counts[f"{name} {'refused' if verdict.wrong else 'held'}"] += 1
+                assert wrong is not None, (seed, name)
+                is_lost = "does not lie there" in wrong or "lies there in the end" in wrong
+                assert is_lost or wrong.startswith(f"stage {broken[0]}: "), (seed, name, wrong)
+            counts[f"{name} {'refused' if wrong else 'held'}"] += 1
     figures("orders of moves between log dirs", ", ".join(f"{what} {count}" for what, count in sorted(counts.items())))
     assert sum(count for what, count in counts.items() if what.endswith("refused")) > len(seeds) // 10
 

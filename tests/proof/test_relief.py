@@ -30,7 +30,7 @@ def _filled(observed: Cluster, total: int) -> Cluster:
     [
         ([40, 30, 20], 1, 20, 10),  # 90 used, 80 allowed: the least that fits is a partition of 20
         ([40, 30, 10, 10], 1, 10, 10),  # 10 above, and 10 leave
-        ([40, 30, 10, 10], 2, 90, 90),  # every partition gets a second replica, whose copies the prices prove
+        ([40, 30, 10, 10], 2, 100, 90),  # the prices prove the copies of second replicas, and 10 more leave beside them
     ],
 )
 def test_a_relief_is_bounded_by_what_lies_above_the_limit(

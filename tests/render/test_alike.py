@@ -153,14 +153,15 @@ def test_what_differs_is_told_together_too_and_counted_one_by_one() -> None:
 
 @pytest.mark.parametrize("state", ["dead", "draining"])
 def test_brokers_are_named_alike_in_whatever_order_the_lists_hold_them(state: str) -> None:
-    lists = [f"t{one:04}-0: {','.join(map(str, order))} isr {order[-1]}" for one, order in enumerate(ORDERS)]
+    lists = [f"t{one:04}-0: {','.join(map(str, order))} isr {max(order)}" for one, order in enumerate(ORDERS)]
     gone = {1, 2} if state == "dead" else set()
     cluster = small_cluster(*(f"{line} size 5" for line in lists), fenced=gone)
     # All brokers in one line of the file, as a flow.
     leaving = (
         {} if gone else {id_: DesiredBroker(id_, BrokerState.DRAINING, at=Location("c", 5, id_)) for id_ in (1, 2)}
     )
-    wanted = replace(desired(cluster), cluster=DesiredCluster("c", brokers=leaving, is_election_wanted=False))
+    cluster_wanted = DesiredCluster("c", brokers=leaving, is_election_wanted=False)
+    wanted = replace(desired(cluster, replication_factor=3), cluster=cluster_wanted)
     made = plan_of(wanted, cluster)
     (line,) = rows(as_text.plan(made))
     assert f"{len(ORDERS)} partitions leave brokers 1, 2" in line

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from staging.drawn import Case
 
+from reconciler.model.desired import BrokerState
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -71,7 +72,8 @@ class Disks:
                 )
                 most = self.most(number, path, len(replicas), leaving)
                 worst = self.held[number, path] + sum(sorted((size for _, size in replicas), reverse=True)[:most])
-                if most:
+                # Empty replicas fill nothing.
+                if worst > self.held[number, path]:
                     self.filled[number, path] = max(self.filled[number, path], worst)
                     self.peak[number, path] = max(self.peak[number, path], worst)
             for name, size in replicas:
@@ -126,16 +128,22 @@ def disks_are_counted_with_old_replicas_until_their_move_has_ended(case: Case) -
 def _no_disk_is_too_full_unless_told(case: Case, disks: Disks) -> None:
     share = case.wanted.cluster.limits.disk_use
     found = [problem for problem in case.staged().violations + case.staged().warnings if problem.code in DISK_CODES]
-    too_full = set()
-    for (number, path), size in disks.filled.items():
+    too_full, is_left_so = set[tuple[int, str]](), set[tuple[int, str]]()
+    for number, path in disks.held.keys() | disks.filled.keys():
+        filled, end = disks.filled[number, path], disks.held[number, path] if share is not None else 0
+        size = max(filled, end if _keeps_replicas(case, number) else 0)
         dirs = [one for one in case.observed.brokers[number].log_dirs if path in ("", one.path)]
         total = sum(one.total_bytes or 0 for one in dirs)
         if dirs and size > int(total * (1 if share is None else share)):
-            too_full.add((number, dirs[0].path if len(dirs) == 1 else ""))
-    named = [
-        re.search(r"broker (\d+) would hold .*? of \S+ \S+?(?: in (\S+))? at the worst", problem.message)
-        for problem in found
-    ]
-    assert {(int(match[1]), match[2] or "") for match in named if match} == too_full
-    assert len(named) == len(too_full)
+            (too_full if filled >= size else is_left_so).add((number, dirs[0].path if len(dirs) == 1 else ""))
+    for when, expected in (("at the worst moment", too_full), ("in the end", is_left_so)):
+        pattern = rf"broker (\d+) would hold .*? of \S+ \S+?(?: in (\S+))? {when}, "
+        named = [match for problem in found if (match := re.search(pattern, problem.message))]
+        assert {(int(match[1]), match[2] or "") for match in named} == expected
+    assert len(found) == len(too_full) + len(is_left_so)
     assert {problem.code for problem in found} <= {"KR816" if share is None else "KR413"}
+
+
+def _keeps_replicas(case: Case, number: int) -> bool:
+    state = case.wanted.cluster.broker(number).state
+    return case.observed.is_alive(number) and state not in {BrokerState.DRAINING, BrokerState.ABSENT}

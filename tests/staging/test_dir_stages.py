@@ -13,6 +13,7 @@ from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, numbered
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.staging.dir_stages import dir_stages, dirs_back, makes_room, with_dirs_back
 from reconciler.staging.disk import DiskUse
+from reconciler.staging.problems import overfull_disks
 from reconciler.staging.stages import stage_moves
 from reconciler.staging.step import Step, Steps, Urgency
 
@@ -75,9 +76,10 @@ def test_only_moves_that_make_room_go_first() -> None:
 
 def test_a_disk_without_room_that_takes_nothing_in_is_not_crowded() -> None:
     steps = Steps.of([[asked(0, None)]])
-    used = DiskUse(Cluster("id", brokers={1: Broker(1, log_dirs=(LogDir("/d1", 0, 0),))}), steps, None)
+    observed = Cluster("id", brokers={1: Broker(1, log_dirs=(LogDir("/d1", 0, 0),))})
+    used = DiskUse(observed, steps, None)
     used.take_and_free(steps)
-    assert (used.held, used.crowded) == ({1: 0}, {})
+    assert (used.held, overfull_disks(used, desired(), observed, (), None)) == ({1: 0}, [])
 
 
 def test_disks_that_can_only_change_places_are_overfilled_by_the_least_and_that_counts() -> None:

@@ -112,9 +112,13 @@ MUTANTS: list[tuple[str, object, str, Callable[..., object]]] = [
 ]
 
 
+UNSPREAD = 33
+"""In this case a stage elects several leaders of one broker."""
+
+
 @pytest.mark.parametrize(("target", "name", "mutant"), [row[1:] for row in MUTANTS], ids=[row[0] for row in MUTANTS])
 def test_a_planted_fault_is_caught(
     monkeypatch: pytest.MonkeyPatch, target: object, name: str, mutant: Callable[..., object]
 ) -> None:
     monkeypatch.setattr(target, name, mutant)
-    assert caught_by(PART) is not None
+    assert caught_by((*PART, UNSPREAD)) is not None

@@ -18,7 +18,7 @@ from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.replicas import ReplicaSets, copied, place_replicas
 from reconciler.planner.rows import Standing
 from reconciler.planner.space.disks import Disks
-from reconciler.planner.space.search import Search
+from reconciler.planner.space.search import NO_EXCESS, Excess, Search
 
 MOST_CHOICES = 40_000
 """Choices of one search: where there are more, the rows that matter to crowded disks are looked at alone."""
@@ -103,7 +103,7 @@ def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: D
     if not len(disks.crowded(sets.held)) and not disks.is_tight.any():
         return Roomy(sets)
     search = _Rooms(task, balance, sets, disks)
-    found = search.within(0)
+    found = search.within(NO_EXCESS)
     if found.sets is not None or (search.is_for_loads and not is_last):
         return found
     return search.least()
@@ -130,8 +130,8 @@ class _Rooms:
         balance = replace(self.balance, replicas=Off(), topics=Off())
         return place_replicas(self.task, balance) if is_balanced else self.sets
 
-    def within(self, excess: int) -> Roomy:
-        """Return the best placement with disks above the limit by no more than that, all together."""
+    def within(self, excess: Excess) -> Roomy:
+        """Return the best placement with disks above the limit by no more than that."""
         task, sets = self.task, self.sets
         levels = sets.proof.levels
         first = len(levels) - len(sets.faces)
@@ -139,20 +139,20 @@ class _Rooms:
             table, searched = self._nearest(sets.faces[many - 1], excess)
             if table is not None:
                 proof = replace(sets.proof, levels=levels[: first + many])
-                return Roomy(replace(sets, held=table, proof=proof), excess=excess)
+                return Roomy(replace(sets, held=table, proof=proof), excess=excess.whole)
         costs = [cost for _, cost in copied(task)]
         table, searched = self._nearest(sets.balanced, excess, costs)
         if table is not None:
             value = costs[0].of(task.replicas, table)
-            return Roomy(_dearer(sets, first, table, value), searched, excess=excess)
-        if not first or (self.is_for_loads and not excess):
+            return Roomy(_dearer(sets, first, table, value), searched, excess=excess.whole)
+        if not first or (self.is_for_loads and excess == NO_EXCESS):
             return Roomy(None, searched)
         targets = [each for _, each in asked_of_replicas(task, self.balance)]
         table, searched = self._nearest(self.unbalanced.balanced, excess, [*targets, *costs])
         if table is None:
             return Roomy(None, searched)
         value = costs[0].of(task.replicas, table)
-        return Roomy(_dearer(self.unbalanced, 0, table, value), searched, is_yielding=True, excess=excess)
+        return Roomy(_dearer(self.unbalanced, 0, table, value), searched, is_yielding=True, excess=excess.whole)
 
     def least(self) -> Roomy:
         """Return the best of the placements with which disks are above the limit by the least."""
@@ -160,18 +160,19 @@ class _Rooms:
         found, how = None, Searched(is_proved=False)
         if face is not None:
             free, table, is_whole = self._choices(face)
-            search = Search(self.disks, face, free, table, excess=bound, is_bounded=False)
-            found, is_proved = search.least_excess()
+            search = Search(self.disks, face, free, table, excess=None)
+            found, is_proved = search.least_excess(bound)
             how = Searched(is_whole, is_proved, search.steps)
         roomy = self.within(found) if found is not None else Roomy(None)
-        if found is None or roomy.sets is None:
+        excess = roomy.excess
+        if roomy.sets is None:
             # The placement that counts prefer stays: no better one was found.
-            found, roomy = int(self.disks.excess(self.sets.held).sum()), Roomy(self.sets)
+            excess, roomy = int(self.disks.excess(self.sets.held).sum()), Roomy(self.sets)
             how = replace(how, is_proved=False)
-        return replace(roomy, excess=found, for_excess=how, is_bound=found == bound)
+        return replace(roomy, excess=excess, for_excess=how, is_bound=excess == bound)
 
     def _nearest(
-        self, face: Standing | None, excess: int, goals: Sequence[Cost | CountTargets] = ()
+        self, face: Standing | None, excess: Excess, goals: Sequence[Cost | CountTargets] = ()
     ) -> tuple[Ints | None, Searched]:
         """Return of what the face allows within the disks the best, of these the nearest to the best by counts."""
         disks, table = self.disks, self.sets.held
@@ -179,7 +180,7 @@ class _Rooms:
             return None, Searched()
         free, table, is_whole = self._choices(face)
         if not free.any() and not disks.is_tight.any():
-            return (table if disks.excess(table).sum() <= excess else None), Searched()
+            return (table if disks.excess(table).sum() <= excess.end else None), Searched()
         if not is_whole and not goals and not len(self._crowded(table)):
             return table, Searched(is_whole=False)
         search = Search(disks, face, free, table, excess=excess)

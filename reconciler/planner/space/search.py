@@ -34,22 +34,24 @@ class Found(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """Bytes above the limit that a search leaves, all disks together; None: it found nothing, not even that."""
+    """Bytes that disks are above the limit by, all together: in the end, and in all, with those on the way."""
 
-    bytes: int | None
-    is_exact: bool  # whether it is proved that none of the tables searched leaves fewer
+    end: int = 0
+    whole: int = 0
+
+
+NO_EXCESS = Excess()
 
 
 class Search:
     """An integer program over some rows of a face; the others stay as the table has them."""
 
     def __init__(
-        self, disks: Disks, face: Standing, free: Bools, table: Ints, *, excess: int = 0, is_bounded: bool = True
+        self, disks: Disks, face: Standing, free: Bools, table: Ints, *, excess: Excess | None = NO_EXCESS
     ) -> None:
         """Take the rules and counts of the face, and the disks.
 
-        `excess`: the bytes that all disks together may be above the limit; if it is not `is_bounded`, those that they
-        are above it at least.
+        `excess`: what is allowed of it; None: any.
         """
         self._disks, self._face, self._table = disks, face, table
         self._rows, self._free = np.flatnonzero(free.any(axis=1)), free
@@ -58,17 +60,15 @@ class Search:
         pairs = zip(*(each.tolist() for each in np.nonzero(free)), strict=True)
         self._takes = {(row, column): self._model.new_bool_var("") for row, column in pairs}
         self._filled: list[tuple[cp_model.LinearExprT, int]] = []
-        self._excess: list[cp_model.IntVar] = []
+        self._excess: list[tuple[cp_model.IntVar, cp_model.IntVar]] = []  # of each disk, as in Excess
         self.steps = 0
         if disks.is_tight.any():
             self.steps = STEPS if len(self._takes) <= MOST_IN_STEPS else 1
         self._keep_rules()
         self._keep_counts()
-        self._keep_disks(has_excess=excess > 0 or not is_bounded)
-        if is_bounded and self._excess:
-            self._model.add(sum(self._excess) <= excess)
-        elif self._excess:
-            self._model.add(sum(self._excess) >= excess)
+        self._keep_disks(has_excess=excess != NO_EXCESS)
+        for all_disks, most in zip(zip(*self._excess, strict=True), excess or (), strict=False):
+            self._model.add(sum(all_disks) <= most)
 
     def found(self, goals: Sequence[Cost | CountTargets]) -> Found:
         """Return the table that is best in these, one after another; of these the one whose fullest disk is emptiest.
@@ -97,15 +97,24 @@ class Search:
                 self._model.add(each <= round(found.objective_value))
         return Found(None if solver is None else self._chosen(solver), is_exact)
 
-    def least_excess(self) -> Excess:
-        """Return the least that disks are above the limit by, all together."""
+    def least_excess(self, bound: int) -> tuple[Excess | None, bool]:
+        """Return the least excess, that of the end first, and whether that is proved; `bound` of the end is known.
+
+        The end comes first, so that nothing is left to do for a plan that begins where this one ends.
+        """
         for (row, column), take in self._takes.items():
             self._model.add_hint(take, bool(self._now[row, column]))
-        self._model.minimize(sum(self._excess))
-        status, solver = solved(self._model, EFFORT)
-        if status not in FOUND:
-            return Excess(None, is_exact=False)
-        return Excess(round(solver.objective_value), status == cp_model.OPTIMAL)
+        found, is_proved = list[int](), True
+        for all_disks, least in zip(zip(*self._excess, strict=True), (bound, bound), strict=True):
+            self._model.add(sum(all_disks) >= least)
+            self._model.minimize(sum(all_disks))
+            status, solver = solved(self._model, EFFORT)
+            if status not in FOUND:
+                return None, False
+            is_proved &= status == cp_model.OPTIMAL
+            found.append(round(solver.objective_value))
+            self._model.add(sum(all_disks) <= found[-1])
+        return (Excess(*found) if found else NO_EXCESS), is_proved
 
     def _fullest(self) -> cp_model.LinearExprT:
         """Return how full the fullest disk is that takes anything in, at any moment."""
@@ -217,18 +226,28 @@ class Search:
             # A disk that is above its share has to be relieved, whether or not anything may come to it.
             if not arriving[disk] and used - deleted <= allowed:
                 continue
-            over = 0
-            if has_excess:
-                over = self._model.new_int_var(0, max(0, used + sum(size for _, _, size, _ in arriving[disk])), "")
-                self._excess.append(over)
+            fullest = used + sum(size for _, _, size, _ in arriving[disk])
+            over = self._over(fullest) if has_excess else (0, 0)
             for step in (*(range(1, steps + 1) if disks.is_tight[disk] else ()), steps + 1):
-                # Over its share from the begin, a disk takes nothing in before it is below it.
-                most = max(allowed, used) if step <= steps else allowed
+                most = allowed + over[step <= steps]
+                if step <= steps and used > allowed:
+                    # Above its share from the begin, a disk takes nothing in before it is below it.
+                    begins = self._model.new_bool_var("")
+                    for _, row, _, take in arriving[disk]:
+                        self._model.add(begins >= take + by(row, step) - by(row, step - 1) - 1)
+                    most += fullest * (1 - begins)
                 added = [size * self._both(take, by(row, step)) for _, row, size, take in arriving[disk]]
                 freed = [size * self._both(take, by(row, step - 1)) for _, row, size, take in leaving[disk]]
                 held = used + sum(added) - sum(freed) - (deleted if step > steps else 0)
-                self._model.add(held <= most + over)
+                self._model.add(held <= most)
                 self._filled += [(held, int(disks.total[disk]))] if arriving[disk] else []
+
+    def _over(self, most: int) -> tuple[cp_model.IntVar, cp_model.IntVar]:
+        """Return by how much a disk is above the limit, in the end and in all; at the most by so many bytes."""
+        end, whole = (self._model.new_int_var(0, max(0, most), "") for _ in range(2))
+        self._model.add(whole >= end)
+        self._excess.append((end, whole))
+        return end, whole
 
     def _both(self, one: cp_model.IntVar | int, other: cp_model.IntVar | int) -> cp_model.IntVar | int:
         """Return what is one where both are."""
