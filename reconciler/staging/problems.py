@@ -149,6 +149,21 @@ def warnings(
         yield from _overfull(full, limits)
 
 
+def several_at_once(steps: Moves, policy: MovePolicy) -> Iterator[Problem]:
+    """Yield a warning for the steps that copy more replicas of a partition at once than `perPartition` allows."""
+    rows = np.flatnonzero(steps.copies > policy.per_partition)
+    if not len(rows):
+        return
+    named = [f"{step.topic_partition}: {len(step.added)}" for step in steps.part(rows)]
+    whose = "1 partition" if len(named) == 1 else f"{len(named)} partitions"
+    message = (
+        f"moves.perPartition is {policy.per_partition}, and more replicas of {whose} are copied at once"
+        f" ({named_some(named, MANY)}): Kafka ends no reassignment to a replica that is dead, so all dead replicas of a"
+        " partition are replaced together; start their brokers first, or lower moves.throttle to spare the leaders"
+    )
+    yield warning("KR883", message, policy.at.get("perPartition"))
+
+
 def election_warnings(skipped: Sequence[Election], batches: int, observed: Cluster) -> Iterator[Problem]:
     """Yield what the plan cannot promise about leaders; `batches` counts its election requests."""
     for election in skipped:

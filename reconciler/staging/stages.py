@@ -31,6 +31,7 @@ from reconciler.staging.problems import (
     deletion_violations,
     election_warnings,
     overfull_disks,
+    several_at_once,
     violations,
     warnings,
 )
@@ -131,6 +132,7 @@ def stage_moves(
         topic_changes=changes.in_order,
         warnings=by_code(
             warnings(whole, desired, at, disk, destinations, full=overfull, inside=dir_moves),
+            several_at_once(steps.moves, policy),
             election_warnings(skipped, batches, observed),
         ),
         violations=by_code(

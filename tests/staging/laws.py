@@ -9,6 +9,7 @@ from staging.least_time import least_seconds
 from staging.urgency import no_move_waits_for_a_less_urgent_one
 
 from reconciler.model.stage import ElectStage, ReassignStage, elections_of
+from reconciler.model.words import MANY
 
 
 def imbalance(case: Case, replicas: Sequence[int], racks: Sequence[str]) -> int:
@@ -51,6 +52,11 @@ def no_stage_takes_on_more_than_the_limits(case: Case) -> None:
     for copied in seen.copied:
         for name, copies in copied.items():
             assert copies <= max(case.policy.per_partition, dead_in[name])
+    copied_at_once = [each for copied in seen.copied for each in sorted(copied.items())]
+    over = [(name, copies) for name, copies in copied_at_once if copies > case.policy.per_partition]
+    told = [each.message for each in case.staged().warnings if each.code == "KR883"]
+    assert len(told) == bool(over)
+    assert len(over) > MANY or all(f"{name}: {copies}" in told[0] for name, copies in over)
 
 
 def the_rack_rule_is_never_broken_worse_than_before(case: Case) -> None:

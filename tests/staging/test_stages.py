@@ -13,7 +13,7 @@ from reconciler.model.desired import BrokerState, Limits, MovePolicy
 from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.move import Election, Move, Reason
 from reconciler.model.problem import Location, Severity
-from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
+from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of, moves_of
 from reconciler.staging.estimate import busiest_broker_seconds, served_moves
 from reconciler.staging.stages import Staging, stage_moves
 
@@ -428,6 +428,27 @@ def test_copies_without_a_throttle_are_told_and_estimated_at_a_stated_rate() -> 
     assert "100 MiB/s" in found.warnings[0].message
     assert isinstance(found.stages[0], ReassignStage)
     assert found.stages[0].estimated_seconds == 5 + 10
+
+
+@pytest.mark.parametrize("per_partition", [1, 2, 3])
+@pytest.mark.parametrize("dead", [(), (3,), (2, 3)])
+def test_more_copies_of_a_partition_at_once_than_allowed_are_only_of_dead_replicas_and_are_told(
+    dead: tuple[int, ...], per_partition: int
+) -> None:
+    line = Location("c/cluster.yaml", 9)
+    policy = replace(FAST, per_partition=per_partition, at={"perPartition": line})
+    names = " ".join(f"{id_}{rack}{'!' * (id_ in dead)}" for id_, rack in enumerate("abcabc", start=1))
+    observed = cluster(names, f"t-0: 1,2,3 leader 1 isr {'1' if dead else '1,2,3'} size 5", "u-0: 4,5 size 5")
+    moves = [move("t-0: 1,2,3 -> 1,4,5" if dead else "t-0: 1,2,3 -> 4,5,6", size=5), move("u-0: 4,5 -> 5,6", size=5)]
+    found = staged(observed, moves, policy=policy)
+    most = max(len(each.added) for each in moves_of(found.stages))
+    # At once are either what is allowed, or all that is dead.
+    assert most == max(min(per_partition, 2 if dead else 3), len(dead))
+    told = [each for each in found.warnings if each.code == "KR883"]
+    assert [each.at for each in told] == ([line] if len(dead) > per_partition else [])
+    for each in told:
+        start = f"moves.perPartition is {per_partition}, and more replicas of 1 partition are copied at once (t-0: "
+        assert each.message.startswith(f"{start}{len(dead)}): ")
 
 
 def test_each_stage_gets_its_even_part_of_the_busiest_brokers_bytes() -> None:
