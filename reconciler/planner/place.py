@@ -53,6 +53,7 @@ from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_t
 
 if TYPE_CHECKING:
     from reconciler.planner.space.disks import Disks
+    from reconciler.planner.space.place import Roomy
 
 _FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
 _FOR_LEADERS = ("leaders", "topics", "networkOut", "leaderIn")
@@ -202,9 +203,13 @@ def _by_counts(
     if disks is not None:
         from reconciler.planner.space.place import with_room
 
-        roomy = with_room(task, cluster.balance, sets, disks, is_last=is_last)
+        roomy: Roomy | None = with_room(task, cluster.balance, sets, disks, is_last=is_last or budgeted is not None)
         # Within a budget what fits the disks may copy no more than it, and must be bought as well.
-        if budgeted is None or (roomy.sets is not None and _is_as_bought(sets, roomy.sets, budgeted)):
+        if budgeted is not None and not (roomy and roomy.sets and _is_as_bought(sets, roomy.sets, budgeted)):
+            roomy, budgeted = _mended_with_room(task, cluster, budgeted, disks)
+            is_better = roomy and roomy.sets and disks.excess(roomy.sets.held).sum() < disks.excess(sets.held).sum()
+            roomy, budgeted = (roomy, budgeted) if is_better else (None, sets.budgeted)
+        if roomy is not None:
             sets, told = roomy.sets or sets, [*roomy.problems(cluster, is_part=is_part)]
             fits, is_yielding, excess = bool(roomy.sets), roomy.is_yielding, roomy.excess
             sets = replace(sets, budgeted=budgeted)
@@ -251,6 +256,20 @@ def _nearer(chosen: _Chosen, by_loads: Callable[[], _Chosen]) -> _Chosen:
         return chosen
     kept = [warning for warning in chosen.warnings if warning.code == NO_SPACE]
     return replace(other, warnings=(*other.warnings, *kept))
+
+
+def _mended_with_room(
+    task: PlacementTask, cluster: DesiredCluster, budgeted: Budgeted, disks: "Disks"
+) -> "tuple[Roomy | None, Budgeted]":
+    """Return the least that mends rules and relieves disks, and what it copies: a budget does not forbid either."""
+    from reconciler.planner.budget import Curve
+    from reconciler.planner.space.place import with_room
+
+    curve = Curve(task, cluster.balance)
+    balance = replace(cluster.balance, replicas=Off(), topics=Off())
+    roomy = with_room(task, balance, curve.mended, disks, is_last=True)
+    held = curve.mended.held if roomy.sets is None else roomy.sets.held
+    return roomy, replace(budgeted, mended_bytes=curve.copied(held))
 
 
 def _is_as_bought(sets: ReplicaSets, roomy: ReplicaSets, budgeted: Budgeted) -> bool:

@@ -58,7 +58,12 @@ class Disks:
             85 of 100 bytes are allowed, and a partition has 90: on each disk, 5 bytes are too many
         """
         task = self.task
-        is_movable = (task.need > 0)[:, None] & (self.lies >= 0) & ~is_at(task.replicas, task.fixed)
+        allowed = task.rule_classes.rows.allowed
+        has_choice = (task.need > 0) & (task.need < allowed.sum(axis=1)[task.rule_class])
+        # What has no choice stays, unless it has to leave.
+        has_to_leave = ~allowed[task.rule_class[:, None], task.replicas]
+        is_movable = (task.need > 0)[:, None] & (has_choice[:, None] | has_to_leave)
+        is_movable &= (self.lies >= 0) & ~is_at(task.replicas, task.fixed)
         moved = np.zeros_like(self.used)
         np.add.at(moved, self.lies[is_movable], self.own[is_movable])
         room = self.allowed + self.deleted - (self.used - moved)
@@ -67,9 +72,10 @@ class Disks:
         np.maximum.at(by_broker, self.broker, room)
         # A replica that lags may have less than a copy, and stay.
         size = np.minimum(task.size, np.where(self.lies >= 0, self.own, LARGEST).min(axis=1, initial=LARGEST))
-        large = np.flatnonzero((size > by_broker.min(initial=LARGEST)) & (task.need > 0))
-        allowed = task.rule_classes.rows.allowed[task.rule_class[large]]
-        excess = np.sort(np.where(allowed, np.maximum(size[large, None] - by_broker, 0), LARGEST), axis=1)
+        large = np.flatnonzero((size > by_broker.min(initial=LARGEST)) & has_choice)
+        excess = np.sort(
+            np.where(allowed[task.rule_class[large]], np.maximum(size[large, None] - by_broker, 0), LARGEST), axis=1
+        )
         is_needed = (np.arange(excess.shape[1]) < task.need[large, None]) & (excess < LARGEST)
         return int(np.maximum(-room, 0).sum() + excess[is_needed].sum())
 

@@ -108,7 +108,8 @@ class Search:
         for all_disks, least in zip(zip(*self._excess, strict=True), (bound, bound), strict=True):
             self._model.add(sum(all_disks) >= least)
             self._model.minimize(sum(all_disks))
-            status, solver = solved(self._model, EFFORT)
+            # Presolve takes the variables of the excess out, and with them what bounds their sum.
+            status, solver = solved(self._model, EFFORT, is_presolved=False)
             if status not in FOUND:
                 return None, False
             is_proved &= status == cp_model.OPTIMAL
@@ -156,7 +157,11 @@ class Search:
                 square = self._model.new_int_var(0, (already + len(takes)) ** 2, "")
                 number = self._model.new_int_var(already, already + len(takes), "")
                 self._model.add(number == count)
-                self._model.add_multiplication_equality(square, [number, number])
+                if self._excess:
+                    for one in range(already, already + len(takes)):
+                        self._model.add(square >= (2 * one + 1) * number - one * (one + 1))
+                else:
+                    self._model.add_multiplication_equality(square, [number, number])
                 terms.append(weight[place] * square)
             else:
                 beyond = self._model.new_int_var(0, most, "")
