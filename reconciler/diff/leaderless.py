@@ -25,8 +25,8 @@ def has_source(observed: Cluster) -> Bools:
     """Return [rows of its table] which partitions have a leader, and a living replica in sync: the leader is one."""
     table = table_of(observed)
     alive = [broker_id for broker_id in observed.brokers if observed.is_alive(broker_id)]
-    found: Bools = (table.leader >= 0) & (np.isin(table.leader, alive) | np.isin(table.isr, alive).any(axis=1))
-    return found
+    is_copied: Bools = (table.leader >= 0) & (np.isin(table.leader, alive) | np.isin(table.isr, alive).any(axis=1))
+    return is_copied
 
 
 def leaderless_partitions(
@@ -36,14 +36,11 @@ def leaderless_partitions(
     table = table_of(observed)
     for key in map(table.key, np.flatnonzero(~has_source(observed)).tolist()):
         rule, partition = rules[key.topic], observed.topics[key.topic].partitions[key.partition]
-        leaving = [desired.cluster.broker(one).at for one in partition.target_replicas if _is_leaving(desired, one)]
+        holders = [desired.cluster.broker(broker_id) for broker_id in partition.target_replicas]
+        leaving = [broker for broker in holders if broker.state in LEAVING]
         if key.topic in doomed or not (rule.has_placement or leaving):
             continue
-        known = heirs(partition) or partition.last_known_elr or ()
-        brokers = tuple(sorted(known or partition.replicas))
-        at = rule.declared.where("") if rule.declared is not None else leaving[0]
-        yield LeaderlessPartition(key, brokers, bool(heirs(partition)), partition.bytes_on_brokers, at)
-
-
-def _is_leaving(desired: Desired, broker_id: int) -> bool:
-    return desired.cluster.broker(broker_id).state in LEAVING
+        complete = heirs(partition) or ()
+        brokers = complete or partition.last_known_elr or partition.replicas
+        line = rule.declared.where("") if rule.declared is not None else leaving[0].at
+        yield LeaderlessPartition(key, tuple(sorted(brokers)), bool(complete), partition.bytes_on_brokers, line)

@@ -3,6 +3,7 @@
 Each remedy that is told was planned with, or says that it was not.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -39,6 +40,7 @@ from reconciler.planner.remedy_changes import (
     broker_changes,
     changes_for,
     factor_changes,
+    grouped,
     joining_changes,
     loses_racks,
     made,
@@ -90,8 +92,7 @@ def remedies_of_conflict(
     changes = changes_for(states, sorted(topics))
     search = _Search(states, only, make_plan, effort, of_topics(states, topics), thinned(states, topics))
     for combos in (((change,) for change in changes), _pairs(changes)):
-        fitting = (parts for parts in _parts_of(combos) if search.keeps_rules(parts))
-        remedies = search.first(fitting, search.fitting)
+        remedies = search.first(_parts_of(combos), search.fitting)
         if remedies:
             return tuple(remedies)
     return ()
@@ -174,8 +175,10 @@ class _Search:
 
     def keeps_rules(self, parts: Parts) -> bool:
         """Whether all topics that were in conflict find their places with these changes, in as many racks as now."""
-        is_conflict = self.thin is not None and conflicting(made(self.thin, parts), self.only)
-        return not is_conflict and not self._loses_racks(parts)
+        if self.thin is None:
+            return True
+        changed = made(self.thin, parts)
+        return not conflicting(changed, self.only) and not loses_racks(self.thin, changed)
 
     def passing(self, parts: Parts) -> tuple[Parts, bool] | None:
         """Return the parts where a plan with them keeps every limit; None also where no plan may be made any more."""
@@ -183,6 +186,8 @@ class _Search:
 
     def fitting(self, parts: Parts) -> tuple[Parts, bool] | None:
         """Return the parts where a plan fits with them, limits raised as far as it needs, or, unplanned, the rules."""
+        if not self.keeps_rules(parts):
+            return None
         if not self._may_plan:
             return None if self._is_conflict(parts) else (self.smallest(parts, is_planned=False), False)
         plan = self._planned(parts)
@@ -193,16 +198,14 @@ class _Search:
 
     def smallest(self, parts: Parts, *, is_planned: bool = True) -> Parts:
         """Return the parts without those that can be left out, tried one by one, and for no topic without need."""
-        for part in parts:
-            place = next(place for place, other in enumerate(parts) if other.edit == part.edit)
-            others = (*parts[:place], *parts[place + 1 :])
-            needed = self._in_conflict(others).intersection(part.topics)
-            fewer = others
-            if needed and needed != {*part.topics}:
-                fewer = (*parts[:place], replace(part, topics=tuple(sorted(needed))), *parts[place + 1 :])
-            if fewer and self._is_enough(fewer, is_planned=is_planned):
-                parts = fewer
-        return parts
+        groups = grouped(parts)
+        for place, group in enumerate(groups):
+            needed = self._in_conflict(_joined([*groups[:place], *groups[place + 1 :]]))
+            narrowed = (replace(part, topics=tuple(t for t in part.topics if t in needed)) for part in group)
+            fewer = [*groups[:place], tuple(part for part in narrowed if part.topics), *groups[place + 1 :]]
+            if any(fewer) and fewer != groups and self._is_enough(_joined(fewer), is_planned=is_planned):
+                groups = fewer
+        return _joined(groups)
 
     def with_raised_limits(self, states: States, plan: Plan) -> Parts:
         """Return the limits to raise so far as the plan of these states needs; none where that is not enough.
@@ -296,16 +299,18 @@ def _parts_of(combos: Iterable[Sequence[Change]]) -> Iterator[Parts]:
     return (tuple(part for change in combo for part in change.parts) for combo in combos)
 
 
+def _joined(groups: Iterable[Parts]) -> Parts:
+    return tuple(part for group in groups for part in group)
+
+
 def _kinds(parts: Parts) -> tuple[str, ...]:
     return tuple(sorted({part.kind for part in parts}))
 
 
 def _edits(parts: Parts) -> tuple[Edit, ...]:
     """Return the edits; the same one twice is one that says so."""
-    edits = [part.edit for part in parts]
-    return tuple(
-        Edit(edit.words.replace(*TWICE), edit.at) if edits.count(edit) > 1 else edit for edit in dict.fromkeys(edits)
-    )
+    count = Counter(part.edit for part in parts)
+    return tuple(Edit(edit.words.replace(*TWICE), edit.at) if count[edit] > 1 else edit for edit in count)
 
 
 def _raised(states: States, plan: Plan, codes: Collection[str]) -> Iterator[Part]:

@@ -80,9 +80,20 @@ class Change:
 
 def made(states: States, parts: Iterable[Part]) -> States:
     """Return the states with these parts changed, one after another."""
-    for part in parts:
-        states = part.make(states, part.topics)
+    for group in grouped(parts):
+        states = group[0].make(states, [name for part in group for name in part.topics])
     return states
+
+
+def grouped(parts: Iterable[Part]) -> list[tuple[Part, ...]]:
+    """Return the parts, those of one change of topics together."""
+    groups: list[tuple[Part, ...]] = []
+    for part in parts:
+        if part.topics and groups and groups[-1][0].make is part.make:
+            groups[-1] = (*groups[-1], part)
+        else:
+            groups.append((part,))
+    return groups
 
 
 def changes_for(states: States, topics: Sequence[str]) -> list[Change]:
@@ -277,22 +288,28 @@ def thinned(states: States, topics: Collection[str]) -> States:
     """Return the states with these topics alone, and of alike ones, and of their alike partitions, one each.
 
     What can be placed depends on rules, on the number of replicas, and on those that a cordoned broker may keep; of an
-    undeclared topic, on all that stay beside those that leave.
+    undeclared topic, on all that stay beside those that leave. How many racks are kept depends on the racks.
     """
     declared = managed_topics(states.desired, states.observed)
     keeping = cordoned_brokers(*states) | _brokers_in(states, {BrokerState.ABSENT})
     restricted = keeping | _brokers_in(states, {*BrokerState} - {BrokerState.ACTIVE})
     restricted |= {broker_id for broker_id in states.observed.brokers if not states.observed.is_alive(broker_id)}
+    rack_of = {broker_id: broker.rack or NO_RACK for broker_id, broker in states.observed.brokers.items()}
+    barred: dict[Placement, frozenset[int]] = {}
+    alone = of_topics(states, topics)
     kept: dict[str, Topic] = {}
     wanted: dict[str, DesiredTopic] = {}
     seen: set[object] = set()
     for name in sorted(topics):
         topic, there = declared.get(name), states.observed.topics.get(name)
-        telling = restricted if topic is None else keeping
-        partitions = () if there is None else _unlike(there, topic, telling)
+        placement = topic.placement if topic else Placement()
+        if placement not in barred:
+            barred[placement] = frozenset(b for b, rack in rack_of.items() if barred_by(placement, b, rack) is not None)
+        likeness = partial(_likeness, restricted | barred[placement], rack_of)
+        partitions = () if there is None else _unlike(there, topic, likeness)
         key = (
             topic and (topic.placement, topic.replication_factor, topic.protect, topic.is_absent),
-            there and (there.is_internal, tuple(_likeness(partition, telling) for partition in partitions)),
+            there and (there.is_internal, frozenset(map(likeness, partitions))),
         )
         if key in seen and not (topic and topic.placement.assignment):
             continue
@@ -301,8 +318,7 @@ def thinned(states: States, topics: Collection[str]) -> States:
             kept[name] = replace(there, partitions=partitions)
         if topic is not None:
             wanted[name] = replace(topic, partitions=_count(topic, there, len(partitions)))
-    desired = replace(states.desired, topics=wanted, patterns=())
-    return States(desired, replace(states.observed, topics=kept))
+    return States(replace(alone.desired, topics=wanted), replace(alone.observed, topics=kept))
 
 
 def _brokers_in(states: States, kinds: Collection[BrokerState]) -> frozenset[int]:
@@ -317,15 +333,17 @@ def _count(topic: DesiredTopic, there: Topic | None, kept: int) -> int | None:
     return kept + 1 if is_growing else None
 
 
-def _unlike(there: Topic, topic: DesiredTopic | None, telling: frozenset[int]) -> Sequence[Partition]:
+def _unlike(there: Topic, topic: DesiredTopic | None, likeness: Callable[[Partition], object]) -> Sequence[Partition]:
     if topic is not None and (topic.placement.assignment is not None or Protection.MOVE in topic.protect):
         return there.partitions
     first: dict[object, Partition] = {}
     for partition in there.partitions:
-        first.setdefault(_likeness(partition, telling), partition)
+        first.setdefault(likeness(partition), partition)
     return tuple(replace(partition, partition=number) for number, partition in enumerate(first.values()))
 
 
-def _likeness(partition: Partition, telling: frozenset[int]) -> object:
+def _likeness(telling: frozenset[int], rack_of: Mapping[int, str], partition: Partition) -> object:
+    """Return what partitions have in common whose replicas are on the same of these brokers, others in alike racks."""
     replicas = partition.target_replicas
-    return len(replicas), telling.intersection(replicas)
+    others = sorted(rack_of.get(broker_id, NO_RACK) for broker_id in replicas if broker_id not in telling)
+    return telling.intersection(replicas), tuple(others)

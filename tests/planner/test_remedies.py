@@ -35,7 +35,7 @@ from reconciler.planner.remedies import (
     remedies_of_conflict,
     remedies_of_violations,
 )
-from reconciler.planner.remedy_changes import changes_for, thinned
+from reconciler.planner.remedy_changes import changes_for, loses_racks, of_topics, thinned
 from reconciler.workflow.plan import plan_of
 
 pytestmark = pytest.mark.long
@@ -271,6 +271,9 @@ def test_what_is_checked_on_a_thinned_cluster_is_true_of_the_whole(count: int) -
         for change in changes_for(states, sorted(topics)):
             whole = conflicting(change.make(states), None) & topics
             assert bool(conflicting(change.make(thin), None)) == bool(whole), (seed, change.edits)
+            alone = of_topics(states, topics)
+            loses = loses_racks(alone, change.make(alone))
+            assert loses_racks(thin, change.make(thin)) == loses, (seed, change.edits)
 
 
 def test_partitions_that_keep_a_replica_on_a_cordoned_broker_are_not_like_others() -> None:
