@@ -232,7 +232,7 @@ def _refused_deletions(changes: Sequence[TopicChange], observed: Cluster) -> Ite
 def _growth(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange | Problem]:
     wanted, there, at = declared.partitions, len(topic.partitions), declared.where("partitions")
     if wanted is None:
-        yield from _lists_lacking(declared, topic)
+        yield from _assignment_problems(declared, topic)
     if wanted is None or wanted == there:
         return
     if wanted < there:
@@ -247,7 +247,7 @@ def _growth(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange | Prob
         yield CreatePartitions(topic.name, there, wanted, at=at)
 
 
-def _lists_lacking(declared: DesiredTopic, topic: Topic) -> Iterator[Problem]:
+def _assignment_problems(declared: DesiredTopic, topic: Topic) -> Iterator[Problem]:
     """Yield an error for an assignment without one list a partition; where partitions is written, files check it."""
     lists, there = declared.placement.assignment, len(topic.partitions)
     if lists is None or len(lists) == there:

@@ -21,7 +21,7 @@ AT_MIN_ISR = "KR882"
 OF_BROKERS, OF_TOPIC, OF_FILES = "the brokers' setting", "set on the topic", "as declared"
 
 
-class Few(NamedTuple):
+class TopicMinIsr(NamedTuple):
     """The replicas of a topic and its min ISR once a plan has run; `source`: who sets that min ISR."""
 
     replicas: int
@@ -37,7 +37,7 @@ def min_isr_warnings(
     for change in changes:
         changes_of.setdefault(change.topic, []).append(change)
     default, fewest = brokers_min_isr(observed), _fewest_replicas(observed)
-    found: dict[str, Few] = {}
+    found: dict[str, TopicMinIsr] = {}
     places: dict[str, Location | None] = {}
     for name, rule in rules.items():
         declared, of_topic = rule.declared, changes_of.get(name, ())
@@ -48,26 +48,26 @@ def min_isr_warnings(
         own = _own_min_isr(observed.topics.get(name), of_topic)
         is_declared = declared is not None and whole_number(declared.config.get(MIN_ISR)) == own
         source = OF_BROKERS if own is None else OF_FILES if is_declared else OF_TOPIC
-        found[name] = Few(_replicas(rule, of_topic) or fewest.get(name, 0), own or default, source)
+        found[name] = TopicMinIsr(_replicas(rule, of_topic) or fewest.get(name, 0), own or default, source)
         places[name] = declared.where("replicationFactor") if declared else None
     yield from warnings_of(found, places)
 
 
-def warnings_of(found: Mapping[str, Few], places: Mapping[str, Location | None]) -> Iterator[Problem]:
+def warnings_of(found: Mapping[str, TopicMinIsr], places: Mapping[str, Location | None]) -> Iterator[Problem]:
     """Yield one warning for all topics alike that have too few replicas; `places`: the line that is to be edited."""
-    alike: dict[Few, list[str]] = {}
+    alike: dict[TopicMinIsr, list[str]] = {}
     for name in sorted(found):
         if 0 < found[name].replicas <= found[name].min_isr > 1:
             alike.setdefault(found[name], []).append(name)
-    for few, names in sorted(alike.items(), key=lambda each: (each[0].replicas >= each[0].min_isr, each[0])):
+    for topic, names in sorted(alike.items(), key=lambda item: (item[0].replicas >= item[0].min_isr, item[0])):
         many = f"{len(names)} topics ({named_some(names, MANY)}) are"
         who = f"topic {names[0]} is" if len(names) == 1 else many
-        is_below = few.replicas < few.min_isr
+        is_below = topic.replicas < topic.min_isr
         than, why = ("below", "Kafka then takes the smaller, so ") if is_below else ("as many as", "")
         message = (
-            f"{who} to have partitions with {counted(few.replicas, 'replica')}, {than} {MIN_ISR} {few.min_isr}"
-            f" ({few.source}): {why}acks=all writes stop once any replica is missing; raise replicationFactor, or lower"
-            f" {MIN_ISR}"
+            f"{who} to have partitions with {counted(topic.replicas, 'replica')}, {than} {MIN_ISR} {topic.min_isr}"
+            f" ({topic.source}): {why}acks=all writes stop once any replica is missing; raise replicationFactor, or"
+            f" lower {MIN_ISR}"
         )
         yield warning(BELOW_MIN_ISR if is_below else AT_MIN_ISR, message, places.get(names[0]))
 

@@ -12,8 +12,8 @@ from reconciler.model.problem import LIMITS, Problem, Severity
 from reconciler.model.run import AskedThrottle, RolledBack, RunResult, RunState
 from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
 from reconciler.model.words import counted, duration, rate, size
+from reconciler.render.effects import grouped_effects
 from reconciler.render.effects import told as effects_told
-from reconciler.render.effects import told_together as effects_together
 from reconciler.render.effects import total as effects_total
 from reconciler.render.escape import visible
 from reconciler.render.facts import (
@@ -133,7 +133,7 @@ def effects(changed: Sequence[TopicChange], *, is_whole: bool = False) -> list[s
     topics: dict[EffectClass, set[str]] = {}
     for kind, topic, _ in effects_told(changed):
         topics.setdefault(kind, set()).add(topic)
-    shown = [*(effects_told if is_whole else effects_together)(changed)]
+    shown = [*(effects_told if is_whole else grouped_effects)(changed)]
     for kind, names in topics.items():
         count = counted(len(names), "topic")
         lines.append(f"{kind}: {effects_total(lost) if lost and kind is EffectClass.DESTROYS else count}")

@@ -26,7 +26,7 @@ def takes(change: TopicChange) -> str:
     return _TAKES[kind] if kind is not EffectClass.DESTROYS else _destroys(change.effects)
 
 
-def takes_together(changes: Sequence[TopicChange]) -> str:
+def takes_in_all(changes: Sequence[TopicChange]) -> str:
     """Return the same of changes of one class, with all bytes that they destroy."""
     lost = destruction(changes)
     return takes(changes[0]) if lost is None else f"destroys {_data(lost)}"
@@ -50,7 +50,7 @@ def told(changes: Iterable[TopicChange]) -> Iterator[tuple[EffectClass, str, str
     yield from sorted(found, key=lambda each: (each[0].rank, *each[1:]))
 
 
-def told_together(changes: Iterable[TopicChange]) -> Iterator[tuple[EffectClass, str, str]]:
+def grouped_effects(changes: Iterable[TopicChange]) -> Iterator[tuple[EffectClass, str, str]]:
     """Yield the same, but one for many topics that a config affects alike: with some names, and all bytes."""
     alike: dict[object, list[tuple[str, Effect]]] = {}
     for topic, effect in _effects(changes):
@@ -61,7 +61,7 @@ def told_together(changes: Iterable[TopicChange]) -> Iterator[tuple[EffectClass,
         if len(group) > MANY:
             topics, effects = zip(*sorted(group, key=lambda each: each[0]), strict=True)
             who = f"{counted(len(topics), 'topic')} ({few(topics)})"
-            found.append((effects[0].kind, who, words(_joined(effects))))
+            found.append((effects[0].kind, who, words(_joined_effect(effects))))
         else:
             found += [(effect.kind, topic, words(effect)) for topic, effect in group]
     yield from sorted(found, key=lambda each: (each[0].rank, *each[1:]))
@@ -73,7 +73,7 @@ def _effects(changes: Iterable[TopicChange]) -> Iterator[tuple[str, Effect]]:
         yield from ((change.topic, effect) for effect in effects if effect.kind is not EffectClass.HARMLESS)
 
 
-def _joined(effects: Sequence[Effect]) -> Effect:
+def _joined_effect(effects: Sequence[Effect]) -> Effect:
     """Return one effect on several topics: with all bytes, and all groups, as far as they are known."""
     sizes = [effect.bytes for effect in effects if effect.bytes is not None]
     readers = [effect.groups for effect in effects if effect.groups is not None]

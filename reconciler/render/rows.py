@@ -22,7 +22,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import Location
 from reconciler.model.stage import LogDirsStage
 from reconciler.model.words import MANY, counted, few, labelled, size
-from reconciler.render.effects import takes, takes_together
+from reconciler.render.effects import takes, takes_in_all
 from reconciler.render.escape import config_value, visible
 from reconciler.render.labels import DESTROYS, IRREVERSIBLE, LEADERS_ONLY, MOVES_DATA
 
@@ -64,7 +64,7 @@ def plan_rows(plan: Plan, *, arrow: str = "->", is_whole: bool = False) -> tuple
     Many topics that one line changes alike share a row, unless it `is_whole`.
     """
     rows = [topic_row(change, arrow=arrow) for change in plan.topic_changes]
-    rows = rows if is_whole else _alike_in_one(rows, "topic")
+    rows = rows if is_whole else _grouped_rows(rows, "topic")
     emptied = _emptied(plan)
     is_rollback = plan.source.rolls_back is not None
     groups = _move_groups(plan, is_whole=is_whole)
@@ -99,18 +99,22 @@ def topic_row(change: TopicChange, *, arrow: str = "->") -> Row:
             return Row("-", change.topic, what, takes(change), DESTROYS, at=change.at, change=change)
 
 
-def _alike_in_one(rows: Sequence[Row], noun: str) -> list[Row]:
+def _grouped_rows(rows: Sequence[Row], noun: str) -> list[Row]:
     """Return the rows with one in place of many that one line asks for in the same words; deletions stay alone."""
     alike: dict[object, list[Row]] = {}
+    groups = []
     for row in rows:
         own = row.subject if isinstance(row.change, DeleteTopic) else ""
-        alike.setdefault((row.sign, row.what, row.kind, _line_of(row.at), own), []).append(row)
-    return [row for group in alike.values() for row in ([_together(group, noun)] if len(group) > MANY else group)]
+        groups.append(alike.setdefault((row.sign, row.what, row.kind, _line_of(row.at), own), []))
+        groups[-1].append(row)
+    # A row for many stands where the first of them would.
+    shown = ((row, group) for row, group in zip(rows, groups, strict=True) if len(group) <= MANY or row is group[0])
+    return [row if len(group) <= MANY else _group_row(group, noun) for row, group in shown]
 
 
-def _together(rows: Sequence[Row], noun: str) -> Row:
+def _group_row(rows: Sequence[Row], noun: str) -> Row:
     changes = [row.change for row in rows if row.change is not None]
-    effect = takes_together(changes) if changes else rows[0].effect
+    effect = takes_in_all(changes) if changes else rows[0].effect
     what = f"{counted(len(rows), noun)} ({few(row.subject for row in rows)}): {rows[0].what}"
     return replace(rows[0], subject="", what=what, effect=effect, change=None)
 
@@ -139,7 +143,7 @@ def difference_rows(
     """
 
     def shown(rows: list[Row], noun: str = "topic") -> list[Row]:
-        return rows if is_whole else _alike_in_one(rows, noun)
+        return rows if is_whole else _grouped_rows(rows, noun)
 
     whole = [change for change in found.topic_changes if isinstance(change, CreateTopic | DeleteTopic)]
     told = {change.topic for change in whole}

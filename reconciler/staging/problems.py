@@ -149,7 +149,7 @@ def warnings(
         yield from _overfull(full, limits)
 
 
-def several_at_once(steps: Moves, policy: MovePolicy) -> Iterator[Problem]:
+def copies_above_limit(steps: Moves, policy: MovePolicy) -> Iterator[Problem]:
     """Yield a warning for the steps that copy more replicas of a partition at once than `perPartition` allows."""
     rows = np.flatnonzero(steps.copies > policy.per_partition)
     if not len(rows):

@@ -74,7 +74,7 @@ def rollback_of(undone: Plan, observed: Cluster, desired: Desired) -> GoingBack:
             *back.told,
             *left,
             *_against_racks(back.moves, rules),
-            *min_isr_warnings(_going_back(rules, back.moves, changes), observed, changes, rules.keys()),
+            *min_isr_warnings(_rules_going_back(rules, back.moves, changes), observed, changes, rules.keys()),
         ),
     )
     violations = tuple(replace(one, message=one.message.replace(PLAN_FEWER, "")) for one in plan.violations)
@@ -174,7 +174,7 @@ def _proof(moves: Sequence[Move]) -> Proof:
     return Proof("replicas", copies, copies)
 
 
-def _going_back(
+def _rules_going_back(
     rules: Mapping[str, TopicRules], moves: Iterable[Move], changes: Iterable[TopicChange]
 ) -> Mapping[str, TopicRules]:
     """Return the rules of the topics that go back, with the fewest replicas that a partition of it moves to."""

@@ -28,10 +28,10 @@ from reconciler.staging.estimate import stage_seconds
 from reconciler.staging.packing import Packed, pack
 from reconciler.staging.problems import (
     by_code,
+    copies_above_limit,
     deletion_violations,
     election_warnings,
     overfull_disks,
-    several_at_once,
     violations,
     warnings,
 )
@@ -132,7 +132,7 @@ def stage_moves(
         topic_changes=changes.in_order,
         warnings=by_code(
             warnings(whole, desired, at, disk, destinations, full=overfull, inside=dir_moves),
-            several_at_once(steps.moves, policy),
+            copies_above_limit(steps.moves, policy),
             election_warnings(skipped, batches, observed),
         ),
         violations=by_code(

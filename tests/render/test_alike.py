@@ -13,7 +13,7 @@ from reconciler.diff.compare import compare
 from reconciler.diff.explain import differences
 from reconciler.diff.rules import topic_rules
 from reconciler.files.plan_file import plan_from_json, plan_text
-from reconciler.model.change import Changes, DeleteTopic
+from reconciler.model.change import Changes, CreateTopic, DeleteTopic
 from reconciler.model.cluster import Cluster, Group
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, DesiredTopic
 from reconciler.model.effect import Effect, EffectClass
@@ -124,6 +124,15 @@ def test_ten_topics_have_a_line_each_and_so_have_topics_of_other_lines() -> None
         for line, (name, topic) in enumerate(apart.topics.items())
     }
     assert len(rows(as_text.plan(plan_of(replace(apart, topics=topics), cluster)))) == 30
+
+
+def test_rows_keep_their_order_and_one_for_many_stands_where_the_first_of_them_would() -> None:
+    at = Location("c/classes.yaml", 5)
+    kinds = [("a", 1), *(("b", 2 + number % 2) for number in range(30)), ("c", 1), ("d", 4)]
+    changes = tuple(CreateTopic(f"{name}{place:02}", size, 1, at=at) for place, (name, size) in enumerate(kinds))
+    told = rows(as_text.changes(Changes(topic_changes=changes)))
+    subjects = [line.partition(" create")[0].partition(" (")[0] for line in told]
+    assert subjects == ["+ a00", "+ 15 topics", "+ 15 topics", "+ c31", "+ d32"]
 
 
 def test_deletions_are_never_told_together() -> None:
