@@ -105,9 +105,9 @@ def _broken(
     if declared is not None and rules.has_placement and dead:
         words = f"{labelled('broker', sorted(dead))} {'is' if len(dead) == 1 else 'are'} not alive"
         yield Reason.DEAD_BROKER, words, declared.where("")
-    living = tuple([replica for replica in replicas if replica not in dead])
+    replaced = dead if rules.has_placement else []
     # By id: lists of the same brokers in another order say the same, and name the same line.
-    leaving = sorted(replica for replica in living if _is_leaving(desired, replica))
+    leaving = sorted(replica for replica in replicas if replica not in replaced and _is_leaving(desired, replica))
     if leaving:
         first = desired.cluster.broker(leaving[0])
         word = "draining" if first.state is BrokerState.DRAINING else "absent"
@@ -116,7 +116,7 @@ def _broken(
         return
     wanted = assigned(rules, number)
     if wanted is None:
-        yield from _rest(rules, declared, replicas, tuple([each for each in living if each not in leaving]))
+        yield from _rest(rules, declared, replicas, tuple([b for b in replicas if b not in dead and b not in leaving]))
     elif wanted != replicas:
         detail = f"assignment {list(replicas)} -> {list(wanted)}"
         yield Reason.ASSIGNMENT, detail, declared.where("placement.assignment")

@@ -69,7 +69,7 @@ CALM_CODES = dict.fromkeys(CALM, 0)
     ("verb", "others", "worst"),
     [
         (("diff",), {"drifted": 0, "limited": 0, "sick": 0, "unreadable": 1}, 1),
-        (("diff", "--detailed-exitcode"), {"drifted": 2, "limited": 2, "sick": 0, "unreadable": 1}, 1),
+        (("diff", "--detailed-exitcode"), {"drifted": 2, "limited": 2, "sick": 2, "unreadable": 1}, 1),
         (("status",), {"drifted": 0, "limited": 0, "sick": 0, "unreadable": 1}, 1),
         (("doctor",), {"drifted": 0, "limited": 0, "sick": 1, "unreadable": 1}, 1),
         (("validate",), {"drifted": 0, "limited": 0, "sick": 0, "unreadable": 0}, 0),

@@ -92,12 +92,12 @@ def _with_topics(desired: Desired, target: Even | Within) -> Desired:
 
 
 def _beside_assigned() -> Case:
-    """Return two topics of which half is assigned, one list to be reached by copying, with all balances even."""
+    """Return two topics of which one is assigned, one list to be reached by copying, with all balances even."""
     observed = small_cluster(
         *(f"{name}-{number}: 1,2,3 size {number + 1}" for name in ("t", "u") for number in range(6))
     )
-    assigned = ((4, 5, 6), (1, 2, 3), (1, 2, 3))
-    topics = {name: DesiredTopic(name, placement=Placement(assignment=assigned)) for name in ("t", "u")}
+    assigned = Placement(assignment=((4, 5, 6), *[(1, 2, 3)] * 5))
+    topics = {"t": DesiredTopic("t", placement=assigned), "u": DesiredTopic("u")}
     balance = Balance(replicas=Even(), leaders=Even(), topics=Even())
     return _built(
         "beside assigned ones", Desired(DesiredCluster("c", balance=balance), topics), observed, is_tried=False

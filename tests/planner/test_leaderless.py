@@ -21,6 +21,7 @@ from reconciler.model.desired import (
     Placement,
     Spread,
 )
+from reconciler.model.move import Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import PlacementInfeasible, Severity
 from reconciler.model.stage import moves_of
@@ -175,6 +176,13 @@ def test_a_draining_broker_is_emptied_of_topics_that_no_document_places_and_of_t
     plan = plan_of(Desired(DesiredCluster("c", brokers=brokers), {"t": DesiredTopic("t")}), observed)
     *_, last = moves_of(plan.stages)
     assert set(last.to_replicas) == {1, 4, 5}
+
+
+def test_a_dead_broker_that_drains_is_the_reason_of_a_move_of_a_topic_that_no_document_places() -> None:
+    observed = small_cluster("t-0: 1,2,3 isr 1,2 size 9", brokers=(1, 2, 3, 4), fenced=(3,))
+    brokers = {3: DesiredBroker(3, state=BrokerState.DRAINING, has_state=True)}
+    plan = plan_of(Desired(DesiredCluster("c", brokers=brokers), {"t": DesiredTopic("t")}), observed)
+    assert [(move.reason, set(move.to_replicas)) for move in moves_of(plan.stages)] == [(Reason.DRAINING, {1, 2, 4})]
 
 
 def test_new_partitions_are_placed_beside_one_without_a_leader() -> None:

@@ -244,6 +244,11 @@ def _leave_changing_out(draft: _Draft) -> None:
         why.setdefault(key.topic, (LEADERLESS, f"partition {key.partition} has no leader"))
     for change in changes.topic_changes:
         why.setdefault(change.topic, (DEAD, "a plan would change it"))
+    # A plan replaces dead replicas only if the file places the topic, which it does once it says how many there are.
+    for key, present in draft.observed.partitions():
+        dead = [replica for replica in present.target_replicas if not draft.observed.is_alive(replica)]
+        if dead:
+            why.setdefault(key.topic, (DEAD, f"partition {key.partition}: broker {dead[0]} is not alive"))
     for name, (code, reason) in sorted(why.items()):
         if name in draft.topics:
             draft.leave_out(name, code, f"{reason}; declared, a plan would change it at once")

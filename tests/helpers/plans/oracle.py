@@ -137,10 +137,9 @@ def _existing(
     leaving = {b for b in current if _state(desired, b) in {BrokerState.DRAINING, BrokerState.ABSENT}}
     stays = Protection.MOVE in declared.protect if declared else not leaving
     is_config_alone = declared is not None and (declared.replication_factor, declared.placement) == (None, Placement())
-    if is_config_alone and not leaving:
-        stays |= not all(observed.is_alive(b) for b in current)
-    stays |= partition.leader is None or not any(observed.is_alive(b) for b in (partition.leader, *partition.isr))
-    settled = current if stays else explicit
+    is_waiting = is_config_alone and not leaving and not all(observed.is_alive(b) for b in current)
+    is_waiting |= partition.leader is None or not any(observed.is_alive(b) for b in (partition.leader, *partition.isr))
+    settled = current if stays or is_waiting else explicit
     return _demand(
         desired,
         observed,
@@ -153,8 +152,8 @@ def _existing(
         else frozenset(),
         placement=declared.placement if declared else Placement(),
         settled=settled,
-        is_declared=declared is not None,
-        is_contradicted=settled == current and explicit not in {None, current},
+        is_declared=declared is not None and not is_waiting,
+        is_contradicted=settled == current and explicit not in {None, current} and not is_waiting,
     )
 
 
