@@ -19,6 +19,7 @@ class Space:
 
     share: Fraction
     tight: frozenset[int] = frozenset()
+    inside: frozenset[int] = frozenset()  # brokers whose replicas may move between their log dirs for it
     relieved: frozenset[int] | None = None  # brokers whose disks are to end within it; None: all that take part
 
 

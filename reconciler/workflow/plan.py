@@ -4,10 +4,11 @@ What a plan is refused for comes with the smallest changes that would make it fi
 says to topic changes.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -253,12 +254,16 @@ class Planner:
                 break
             # Where the end fits and the way to it does not, the way is looked at too, at last of all brokers.
             if space is None:
-                space = Space(share, relieved=relieved)
-            elif space.tight == frozenset(observed.brokers):
-                break
-            else:
+                space = Space(
+                    share, inside=frozenset(_with_full_dirs(staged.crowded, observed, share)), relieved=relieved
+                )
+            elif space.tight != frozenset(observed.brokers):
                 new = staged.crowded.keys() - space.tight
                 space = replace(space, tight=space.tight | new if new else frozenset(observed.brokers))
+            elif space.inside:
+                space = replace(space, inside=frozenset())
+            else:
+                break
         placed, inside, staged = min(found, key=lambda each: (each[2].end_excess, sum(each[2].crowded.values())))
         kept = [warning for warning in placed.warnings if warning.code != NO_SPACE]
         told = [warning for other, *_ in reversed(found) for warning in other.warnings if warning.code == NO_SPACE]
@@ -279,9 +284,9 @@ class Planner:
         from reconciler.planner.log_dirs.place import place_log_dirs
         from reconciler.staging.stages import stage_moves
 
-        def attempt(crowded: Collection[int]) -> "tuple[DirsPlaced, Staging]":
+        def attempt(crowded: Collection[int], full: Collection[int] = ()) -> "tuple[DirsPlaced, Staging]":
             inside = place_log_dirs(
-                desired, observed, rules, placed.moves, deleted=changes.deleted, only=names, crowded=crowded
+                desired, observed, rules, placed.moves, deleted=changes.deleted, only=names, crowded=crowded, full=full
             )
             staged = stage_moves(
                 inside.moves,
@@ -298,6 +303,8 @@ class Planner:
         first = attempt(())
         crowded = [id_ for id_ in first[1].crowded if len(observed.brokers[id_].sized_dirs) > 1]
         tried = [first, attempt(crowded)] if crowded else [first]
+        full = _with_full_dirs(crowded, observed, desired.cluster.limits.disk_use)
+        tried += [attempt(crowded, full)] if full else []
         return min(tried, key=lambda each: (each[1].end_excess, sum(each[1].crowded.values())))
 
     def plan_or_remedies(self, desired: Desired, observed: Cluster, *, is_thorough: bool = False) -> Plan:
@@ -448,6 +455,16 @@ def _matching(desired: Desired, observed: Cluster, patterns: Sequence[str]) -> f
     if problems:
         raise InvalidInput(problems)
     return frozenset(name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns))
+
+
+def _with_full_dirs(broker_ids: Iterable[int], observed: Cluster, share: Fraction | None) -> list[int]:
+    """Return those of these brokers that have several log dirs, of which one is above the limit already."""
+    dirs = {broker_id: observed.brokers[broker_id].sized_dirs for broker_id in broker_ids}
+    return [
+        broker_id
+        for broker_id, several in dirs.items()
+        if len(several) > 1 and any(one.used > one.total * (share or 1) for one in several)
+    ]
 
 
 def _holding(observed: Cluster, names: Collection[str]) -> frozenset[int]:

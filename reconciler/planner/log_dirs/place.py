@@ -8,7 +8,7 @@ from reconciler.diff.log_dirs import DirOfBroker, DirsOfBroker, Lying, bands, di
 from reconciler.diff.rules import TopicRules
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import NONE, lists_of
-from reconciler.model.desired import Desired, Even, Within
+from reconciler.model.desired import Desired, Even, Off, Within
 from reconciler.model.move import DirMove, Reason
 from reconciler.model.move_table import Moves
 from reconciler.model.partition_table import PartitionTable
@@ -59,21 +59,23 @@ def place_log_dirs(
     deleted: Collection[str] = (),
     only: Collection[str] | None = None,
     crowded: Collection[int] = (),
+    full: Collection[int] = (),
 ) -> DirsPlaced:
     """Return the least bytes moved inside brokers that empty what is draining and bring the balance asked for.
 
     `moves`: whole moves between brokers, one a partition. `deleted`: topics that the plan deletes; with `only`, no
     others than these topics move. `crowded`: brokers of which Kafka's own choice of log dirs would overfill one; their
-    arriving replicas alone are placed. Raises PlacementInfeasible where a log dir cannot be emptied.
+    arriving replicas alone are placed. `full`: brokers with a log dir above `limits.diskUse`, of which replicas
+    may move to other log dirs too. Raises PlacementInfeasible where a log dir cannot be emptied.
     """
     balance = desired.cluster.balance
     if isinstance(balance.log_dirs, Even):
         message = "balance.logDirs: whole replicas never fill log dirs exactly alike; write {within: 10%}"
         raise InvalidInput([Problem("KR342", message, balance.at.get("logDirs"))])
-    found, unknown = dirs_of_brokers(desired, observed, crowded)
+    found, unknown = dirs_of_brokers(desired, observed, {*crowded, *full})
     if not found:
         return DirsPlaced(moves, warnings=unknown)
-    planning = _Planning(desired, table_of(observed), rules, moves, frozenset(deleted), only)
+    planning = _Planning(desired, table_of(observed), rules, moves, frozenset(deleted), only, frozenset(full))
     for one in found.values():
         planning.plan(one)
     if planning.refused:
@@ -97,6 +99,7 @@ class _Planning:
     moves: Moves
     deleted: frozenset[str]
     only: Collection[str] | None
+    full: frozenset[int]
     leaving: set[tuple[TopicPartition, int]] = field(default_factory=set)
     after: dict[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     arriving: dict[int, list[_Item]] = field(default_factory=dict)
@@ -127,11 +130,12 @@ class _Planning:
         arriving = self.arriving.get(broker.broker_id, []) if len(broker.dirs) > 1 else []
         target = self.desired.cluster.balance.log_dirs
         is_balanced = isinstance(target, Within) and is_asked(self.desired, broker.broker_id) and len(places) > 1
-        if not places or not (drained or is_balanced or arriving):
+        is_full = broker.broker_id in self.full and len(places) > 1
+        if not places or not (drained or is_balanced or is_full or arriving):
             if drained:
                 self.refused.append(_nowhere(broker, drained))
             return
-        is_free = bool(drained) or is_balanced
+        is_free = bool(drained) or is_balanced or is_full
         staying = [*self._staying(broker, free)] if is_free else []
         items = sorted((*drained, *arriving, *(item for item, _ in staying)), key=lambda item: item.key)
         home = {item.key: places.index(place) for item, place in staying}
@@ -224,7 +228,9 @@ class _Planning:
         if drained and is_full:
             self.refused.append(_no_room(broker, drained, dirs, task))
             return
-        balanced_at = self.desired.cluster.balance.at.get("logDirs")
+        cluster = self.desired.cluster
+        is_balanced = not isinstance(cluster.balance.log_dirs, Off)
+        asked_at = cluster.balance.at.get("logDirs") if is_balanced else cluster.limits.at.get("diskUse")
         self.least += found.least + sum(item.size for item in drained)
         for item, place in zip(items, found.dirs, strict=True):
             to = dirs[place]
@@ -232,7 +238,7 @@ class _Planning:
                 self.asked.setdefault(item.key, {})[broker.broker_id] = to.path
             elif item.came_from.path != to.path:
                 is_drained = item.came_from.is_draining
-                reason, at = (Reason.DRAINING, item.came_from.at) if is_drained else (Reason.LOG_DIRS, balanced_at)
+                reason, at = (Reason.DRAINING, item.came_from.at) if is_drained else (Reason.LOG_DIRS, asked_at)
                 way, replicas = (item.came_from.path, to.path), self._replicas(item.key, item.row)
                 self.dir_moves.append(
                     DirMove(item.key, broker.broker_id, *way, item.size, reason, at, item.is_size_known, replicas)

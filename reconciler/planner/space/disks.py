@@ -26,6 +26,7 @@ class Disks:
     total: Ints  # [disks]: bytes
     is_open: Bools  # [disks]: whether new replicas may go there
     is_tight: Bools  # [disks]: whether they are looked at in each step, and not in the end alone
+    is_inside: Bools  # [disks]: whether replicas may move between them and the others of their broker
     deleted: Ints  # [disks]: bytes of topics that the plan deletes after all moves
     task: PlacementTask  # whose partitions take of them: `size` is what a new replica takes
     own: Ints  # [partitions, width]: the bytes of each present replica
@@ -62,8 +63,10 @@ class Disks:
         has_choice = (task.need > 0) & (task.need < allowed.sum(axis=1)[task.rule_class])
         # What has no choice stays, unless it has to leave.
         has_to_leave = ~allowed[task.rule_class[:, None], task.replicas]
+        is_inside = (self.lies >= 0) & np.append(self.is_inside, False)[self.lies]
         is_movable = (task.need > 0)[:, None] & (has_choice[:, None] | has_to_leave)
         is_movable &= (self.lies >= 0) & ~is_at(task.replicas, task.fixed)
+        is_movable |= is_inside
         moved = np.zeros_like(self.used)
         np.add.at(moved, self.lies[is_movable], self.own[is_movable])
         room = self.allowed + self.deleted - (self.used - moved)
@@ -108,10 +111,11 @@ def disks_of(task: PlacementTask, observed: Cluster, space: Space, deleted: Coll
     ]
     broker, used, allowed, total = (np.array([each[part] for each in found], dtype=np.int64) for part in (0, 2, 3, 6))
     is_open, is_tight = (np.array([each[part] for each in found], dtype=np.bool_) for part in (4, 5))
+    is_inside = np.isin(broker, eligible.columns([*space.inside]))
     own, lies = _lying(task, observed, {each[:2]: place for place, each in enumerate(found)})
     of_deleted = deleted_bytes(observed, deleted)
     gone = np.array([of_deleted.get((eligible.ids[each[0]], each[1]), 0) for each in found], dtype=np.int64)
-    return Disks(broker, used, allowed, total, is_open, is_tight, gone, task, own, lies)
+    return Disks(broker, used, allowed, total, is_open, is_tight, is_inside, gone, task, own, lies)
 
 
 def _allowed(space: Space, broker_id: int, used: int, total: int) -> int:

@@ -215,6 +215,8 @@ class Search:
         """No disk has more than it may, in the end or, of tight ones, in each step; with `has_excess` it is counted."""
         disks = self._disks
         comes, goes = [*self._coming()], [*self._going()]
+        inside = [*self._inside()]
+        comes, goes = [*comes, *(one for one, _ in inside)], [*goes, *(other for _, other in inside)]
         steps = self.steps or 1
         rows = sorted({row for _, row, *_ in (*comes, *goes)}) if steps > 1 else []
         ended = {row: [self._model.new_bool_var("") for _ in range(steps - 1)] for row in rows}
@@ -290,6 +292,20 @@ class Search:
             take = searched.get((row, int(disks.task.replicas[row, seat])))
             if take is not None or not is_kept[row, seat]:
                 yield int(disks.lies[row, seat]), row, int(disks.own[row, seat]), 1 if take is None else take.negated()
+
+    def _inside(self) -> "Iterator[tuple[_Part, _Part]]":
+        """Yield each present replica with each log dir of its broker that it may move to: what comes, and what goes."""
+        disks, table = self._disks, np.concatenate([self._table, self._disks.task.fixed], axis=1)
+        is_kept, searched = is_at(disks.task.replicas, table), self._searched
+        for row, seat in zip(*(each.tolist() for each in np.nonzero(disks.lies >= 0)), strict=True):
+            disk, size = int(disks.lies[row, seat]), int(disks.own[row, seat])
+            take = searched.get((row, int(disks.task.replicas[row, seat])), int(is_kept[row, seat]))
+            others = np.flatnonzero((disks.broker == disks.broker[disk]) & disks.is_open & disks.is_inside).tolist()
+            parts = {other: self._model.new_bool_var("") for other in others if other != disk and size}
+            if parts:
+                self._model.add(sum(parts.values()) <= take)
+            for other, part in parts.items():
+                yield (other, row, size, part), (disk, row, size, part)
 
     @property
     def _searched(self) -> dict[tuple[int, int], cp_model.IntVar]:
