@@ -306,13 +306,13 @@ def _uneven_topics(end: Placement, bands: Bands, excess: Ints, balance: Balance)
     message = (
         f"{counted(len(uneven), 'topic ends', 'topics end')} less even over the brokers than asked, {topic} "
         f"with {reached} {what} on broker {broker} where its band ends at {int(limit[TOPICS + place, column])}: "
-        "racks, brokers named for it, or the other balances forbid more"
+        "none more even was found within racks, the brokers named for it and the other balances"
     )
     yield warning("KR805", message, balance.at.get("topics"))
 
 
 def _forbidding(end: Placement, bands: Bands, measure: int, column: int, *, is_above: bool) -> str:
-    """Return what forbids more, in words."""
+    """Return what forbids more, in words; if no single reason is known, only that nothing nearer was found."""
     task, mine, most = end.task, end.members[:, column], int(bands.high[measure, column])
     if is_above and int(task.base[measure, column]) > most:
         return "what may not move there is more than that"
@@ -322,9 +322,10 @@ def _forbidding(end: Placement, bands: Bands, measure: int, column: int, *, is_a
         return "no other broker may hold its replicas"
     if not is_above and not (task.allowed[:, column] & ~mine).any():
         return "it may hold no other replica"
+    nearer = "no placement of these partitions that comes nearer was found within"
     if len(task.rack_brokers) > 1 and bool((task.low == task.high).all()):
-        return "the rack rule, the sizes of single partitions and the other bands forbid more"
-    return "the sizes of single partitions and the other bands forbid more"
+        return f"{nearer} the rack rule and the other bands"
+    return f"{nearer} the other bands"
 
 
 def _amount(measure: int, amount: int) -> str:
