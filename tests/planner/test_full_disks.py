@@ -10,6 +10,9 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import parts
 from helpers.figures import Tell
 from planner.full_disks import after, excess_of, full_cluster, least
+from planner.full_log_dirs import after as after_dirs
+from planner.full_log_dirs import full_dirs
+from planner.full_log_dirs import least as least_dirs
 from planner.hopeless_disks import GIB, LINE, hopeless_cluster
 
 from reconciler.model.budget import Budget
@@ -82,6 +85,26 @@ def test_a_balance_leaves_disks_no_fuller_than_they_have_to_be_and_nothing_to_do
         assert (DISK_USE in _codes(plan)) == (whole > 0), seed
         reached = after(case, plan)
         assert Planner().plan(reached.desired, reached.observed).is_empty, seed
+
+
+@parts("seeds", range(0, 100, 10), deep=range(300))
+def test_a_full_log_dir_is_relieved_inside_its_broker_before_anything_leaves_that(seeds: range, figures: Tell) -> None:
+    kinds = Counter[str]()
+    for seed in seeds:
+        case = full_dirs(seed)
+        plan = with_own_proof(Planner().plan(case.desired, case.observed), case.desired, case.observed, None)
+        reached, between, inside = after_dirs(case, plan)
+        end, best = reached.excess(reached.used(reached.lies)), least_dirs(case)
+        assert end == best[0], seed
+        assert (DISK_USE in _codes(plan)) >= (end > 0), seed
+        assert "KR419" not in _codes(plan), seed
+        assert Planner().plan(reached.desired, reached.observed).is_empty, seed
+        # Moves inside brokers are stages before or after all others, which some of the best orders are not.
+        kinds["as few between brokers" if between == best[1] else "more between brokers"] += 1
+        kinds["inside"] += inside > 0
+    figures("full log dirs", ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())))
+    assert kinds["inside"] > len(seeds) // 10
+    assert kinds["more between brokers"] <= len(seeds) // 20
 
 
 @parts("seeds", range(0, 200, 17), deep=range(200))
@@ -191,3 +214,16 @@ def test_with_a_balance_a_hopeless_disk_is_named_and_the_others_are_relieved(bal
     (named,) = plan.violations
     assert named.message.startswith("broker 1 would hold 100.0 GiB"), named
     assert f"({40 * GIB} bytes)" in named.message
+
+
+def test_if_a_size_is_unknown_nothing_is_said_of_every_placement() -> None:
+    observed = small_cluster("t-0: 1 size 60", "u-0: 1", brokers=(1, 2))
+    brokers = {one: replace(broker, log_dirs=(LogDir("/d", 100, 10),)) for one, broker in observed.brokers.items()}
+    limits = Limits(disk_use=Fraction(1, 2), at={"diskUse": LINE})
+    topics = {name: DesiredTopic(name, replication_factor=1) for name in "tu"}
+    desired, state = Desired(DesiredCluster("c", limits=limits), topics), replace(observed, brokers=brokers)
+    plan = with_own_proof(Planner().plan(desired, state), desired, state, None)
+    (said,) = (problem.message for problem in plan.warnings if problem.code == NO_SPACE)
+    assert "was found" in said, said
+    assert said.endswith("with unknown sizes as 0"), said
+    assert {violation.code for violation in plan.violations} == {DISK_USE}

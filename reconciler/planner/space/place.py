@@ -60,6 +60,7 @@ class Roomy:
     excess: int = 0
     for_excess: Searched = Searched()  # how the least excess was searched for
     is_bound: bool = False  # no placement leaves less, which needs no search
+    is_size_known: bool = True  # else more may be above it, and less be possible
 
     def problems(self, desired: DesiredCluster, *, is_part: bool) -> Iterator[Problem]:
         """Yield what disks ask for beside what counts would; `is_part`: only the topics that --only names may move."""
@@ -86,11 +87,12 @@ class Roomy:
         if self.is_bound:
             why = "what may not leave a disk, or fits on none, is more than that alone"
             return f"no {placement} that keeps the rules keeps limits.diskUse: with each, {above} at least; {why}"
-        if self.for_excess.is_exact and not self.for_excess.steps:
+        if self.for_excess.is_exact and not self.for_excess.steps and self.is_size_known:
             begin = f"no {placement} that keeps the rules keeps limits.diskUse: {self.for_excess}"
             return f"{begin}, and with each {above} at least"
         begin = f"no {placement} that keeps the rules and limits.diskUse was found: {self.for_excess}"
-        return f"{begin}; with the best of them {above}"
+        unknown = "" if self.is_size_known else ", with unknown sizes as 0"
+        return f"{begin}; with the best of them {above}{unknown}"
 
 
 def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: Disks, *, is_last: bool) -> Roomy:
@@ -169,7 +171,10 @@ class _Rooms:
             # The placement that counts prefer stays: no better one was found.
             excess, roomy = int(self.disks.excess(self.sets.held).sum()), Roomy(self.sets)
             how = replace(how, is_proved=False)
-        return replace(roomy, excess=excess, for_excess=how, is_bound=excess == bound)
+        is_known = self.task.is_size_known
+        return replace(
+            roomy, excess=excess, for_excess=how, is_bound=is_known and excess == bound, is_size_known=is_known
+        )
 
     def _nearest(
         self, face: Standing | None, excess: Excess, goals: Sequence[Cost | CountTargets] = ()
