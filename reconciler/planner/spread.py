@@ -89,6 +89,15 @@ def yielding_spread(task: PlacementTask) -> PlacementTask | None:
     )
 
 
+def loosened(task: PlacementTask) -> PlacementTask:
+    """Return the task without a spread that is not strict."""
+    rules, is_strict = task.rule_classes.rows, task.rule_classes.is_strict[:, None]
+    places = room(rules.allowed, rules.rack, rules.low.shape[1])
+    high = np.where(is_strict, rules.high, np.minimum(rules.need[:, None], places))
+    loose = replace(rules, low=np.where(is_strict, rules.low, 0), high=high)
+    return replace(task, rule_classes=replace(task.rule_classes, rows=loose))
+
+
 def _split(flow: Ints, layers: list[Arcs]) -> list[Ints]:
     return np.split(flow, np.cumsum([len(layer[0]) for layer in layers])[:-1])
 
@@ -102,9 +111,10 @@ def _pieces(rules: Rows, is_strict: Bools) -> Iterator[tuple[Ints, Ints, int]]:
     yield np.zeros_like(rules.low), np.where(strict, 0, np.maximum(places - rules.high, 0)), 1
 
 
-def off_spread(task: PlacementTask, spread: YieldingSpread, held: Ints) -> Ints:
-    """Return [partitions] by how many replicas racks are off a preferred spread, with these replicas."""
-    low, high = spread.low[task.rule_class], spread.high[task.rule_class]
+def off_spread(task: PlacementTask, held: Ints) -> Ints:
+    """Return [partitions] by how many replicas racks are off the spread that is asked for, with these replicas."""
+    bounds = task.spread or task.rule_classes.rows
+    low, high = bounds.low[task.rule_class], bounds.high[task.rule_class]
     found = np.zeros(len(held), dtype=np.int64)
     for number in range(low.shape[1]):
         count = ((held >= 0) & (task.eligible.rack[held] == number)).sum(axis=1)
@@ -115,30 +125,32 @@ def off_spread(task: PlacementTask, spread: YieldingSpread, held: Ints) -> Ints:
 def is_nearest(task: PlacementTask, held: Ints) -> bool:
     """Whether these replicas keep the limit, and are as near to the spread as it allows."""
     is_within = task.most is None or bool((task.counts(held) <= task.most).all())
-    return is_within and (task.spread is None or off_spread(task, task.spread, held).sum() == task.spread.level.value)
+    return is_within and (task.spread is None or off_spread(task, held).sum() == task.spread.level.value)
 
 
 def mended_by(task: PlacementTask, held: Ints, broken: Sequence[BrokenRule]) -> Sequence[BrokenRule]:
     """Return the rules that are broken now, without the spread of partitions that stay off it with these replicas."""
-    if task.spread is None:
-        return broken
-    off = {*task.partitions.keys(np.flatnonzero(off_spread(task, task.spread, held)))}
+    off = {*task.partitions.keys(np.flatnonzero(off_spread(task, held)))}
     return [each for each in broken if each.reason is not Reason.RACKS or each.topic_partition not in off]
 
 
 def spread_warnings(task: PlacementTask, cluster: DesiredCluster, held: Ints) -> Iterator[Problem]:
-    """Yield a warning that names the partitions off their spread, the limit, and the racks that have no room."""
-    if task.spread is None:
+    """Yield a warning that names the partitions off their spread, the limit that it yields to, and who has no room."""
+    rows, eligible, limit_at = np.flatnonzero(off_spread(task, held)), task.eligible, cluster.limits.at
+    if not len(rows):
         return
-    rows = np.flatnonzero(off_spread(task, task.spread, held))
-    eligible, at = task.eligible, cluster.limits.at.get("replicasPerBroker")
-    full = [broker_id for broker_id, price in task.spread.level.prices.items() if price > 0]
-    racks = sorted({eligible.racks[eligible.rack[eligible.column[broker_id]]] or "none" for broker_id in full})
+    limit, at, full = "limits.diskUse", limit_at.get("diskUse"), "Disks have no room: raise the limit, or add brokers"
+    if task.spread is not None:
+        limit, at = f"limits.replicasPerBroker, {eligible.most}", limit_at.get("replicasPerBroker")
+        ids = [broker_id for broker_id, price in task.spread.level.prices.items() if price > 0]
+        racks = sorted({eligible.racks[eligible.rack[eligible.column[broker_id]]] or "none" for broker_id in ids})
+        full = (
+            f"{labelled('broker', ids, MANY).capitalize()}, {labelled('rack', racks, MANY)}, can take no more: raise"
+            " the limit, or add brokers there"
+        )
     message = (
         f"{len(rows)} {'partition is' if len(rows) == 1 else 'partitions are'} not spread over the racks as"
         f" placement.racks.spread would have it ({named_some(map(str, task.partitions.keys(rows)), MANY)}): it is not"
-        f" strict, and yields to limits.replicasPerBroker, {eligible.most}{in_brackets(at)}."
-        f" {labelled('broker', full, MANY).capitalize()}, {labelled('rack', racks, MANY)}, can take no more: raise the"
-        " limit, or add brokers there"
+        f" strict, and yields to {limit}{in_brackets(at)}. {full}"
     )
     yield warning(YIELDING, message, at)

@@ -2,7 +2,7 @@
 
 A balance that the files ask for comes first, then what is copied, then what decides between equals; leaders follow::
 
-    racks spread                         if `limits.replicasPerBroker` keeps partitions from a spread that is preferred
+    racks spread                         if a limit keeps partitions from a spread that is preferred
     replicas balance, topics balance     if asked for
     bytes, replicas                      replicas first if a size is unknown: then bytes are no measure
     evenness                             between equals the better balance, unless the first objective is just that
@@ -11,7 +11,8 @@ A balance that the files ask for comes first, then what is copied, then what dec
 Three things let a plan stay behind, and each has to be asked for:
 
 - A budget, which the plan's text prints, may forbid the copies that a balance takes.
-- Disks (`limits.diskUse`, where sizes are known) may forbid a balance, or ask for more copies than counts do.
+- Disks (`limits.diskUse`, where sizes are known) may forbid a balance or a preferred spread, or ask for more copies
+  than counts do.
 - Racks that are to lead decide before evenness.
 
 The verdict names the objectives that are not proved for one of these reasons.
@@ -63,7 +64,7 @@ def objectives_of(desired: Desired, demands: Demands, *, is_yielding: bool) -> O
     led = _asked(balance.leaders, LEADERS_BALANCE) + _asked(balance.topics, TOPIC_LEADERS_BALANCE)
     has_disks = any(room is not None for room in demands.brokers.capacity.room)
     is_led = any(kind.allowed.leaders != kind.allowed.stand_ins for kind in demands.kinds)
-    may_miss = {*asked, costs[1], *evenness} if has_disks else {*evenness} if is_led else {}
+    may_miss = {SPREAD, *asked, costs[1], *evenness} if has_disks else {*evenness} if is_led else {}
     may_be_loose = {first, *evenness} if has_disks else may_miss
     spread = (SPREAD,) if is_yielding else ()
     return Objectives(

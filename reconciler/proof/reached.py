@@ -179,7 +179,7 @@ def _faults(demands: Demands, replicas: Ints, table: Ints) -> list[tuple[Bools, 
     is_chosen = is_filled & ~is_fixed
     is_off = demands.off_spread(np.where(is_chosen, column, NOBODY)) > 0
     # A spread that is only preferred yields to a limit: the objectives say by how much.
-    if brokers.capacity.most_replicas is not None:
+    if brokers.capacity.most_replicas is not None or any(room is not None for room in brokers.capacity.room):
         is_off &= demands.racks[2][kind]
     candidates = leader_candidates(demands, table)
     return [

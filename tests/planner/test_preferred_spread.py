@@ -1,8 +1,10 @@
-"""A spread that is not strict yields to `replicasPerBroker`, by the fewest replicas, held against enumeration."""
+"""A spread that is not strict yields to `replicasPerBroker` and `diskUse`, by the fewest replicas that can be."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from random import Random
 
 import pytest
@@ -12,9 +14,10 @@ from helpers.depth import parts
 from helpers.plans.oracle import Problem, is_feasible, least_placement, most_of, problem_of, worth_of
 from helpers.plans.planning import cluster_after, planned, replicas_after
 from helpers.plans.proving import plan_of_placed
+from planner.tight_clusters import Tight, nearest, tight_cluster
 
 from reconciler.model.budget import Budget
-from reconciler.model.cluster import Broker, Cluster
+from reconciler.model.cluster import Broker, Cluster, LogDir
 from reconciler.model.desired import (
     Balance,
     BalanceTarget,
@@ -30,6 +33,7 @@ from reconciler.model.desired import (
 from reconciler.model.move import Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Location, PlacementInfeasible
+from reconciler.model.stage import ReassignStage
 from reconciler.proof.check import prove, prove_end
 from reconciler.workflow.plan import Planner, plan_of
 
@@ -203,3 +207,54 @@ def test_the_proof_refuses_a_plan_that_is_farther_from_the_spread_than_the_limit
     assert prove_end(plan, replace(wanted(Spread.PREFER), cluster=DesiredCluster("c")), FITTING).wrong == (
         "t-2 ends on brokers [2, 4]: they do not spread over the racks as they must"
     )
+
+
+def _off_spread(case: Tight, way: Sequence[Sequence[int]]) -> int | None:
+    """Return how many replicas are too many, and too few, in racks; None if brokers are missing for the spread."""
+    room = Counter(rack for broker, rack in case.rack_of.items() if broker not in case.leaving)
+    low, high = case.factor // len(room), -(-case.factor // len(room))
+    if min(room.values()) < low or sum(min(there, high) for there in room.values()) < case.factor:
+        return None
+    held = [Counter(case.rack_of[broker] for broker in chosen) for chosen in way]
+    return sum(max(0, each[rack] - high) + max(0, low - each[rack]) for each in held for rack in room)
+
+
+def _imbalance(case: Tight, way: Sequence[Sequence[int]]) -> int:
+    return _off_spread(case, way) or 0
+
+
+@pytest.mark.long
+@parts("seeds", range(18), deep=range(300))
+def test_the_spread_yields_to_disks_by_as_little_as_any_run_within_them_does(seeds: range) -> None:
+    yielding = 0
+    for seed in seeds:
+        case = tight_cluster(seed)
+        if case.is_strict or _off_spread(case, ()) is None:
+            continue
+        topic = replace(case.desired.topics["t"], placement=Placement(racks_spread=Spread.PREFER))
+        plan = Planner().plan_or_remedies(replace(case.desired, topics={"t": topic}), case.observed)
+        ends = {partition.partition: partition.replicas for partition in case.partitions}
+        moves = [move for stage in plan.stages if isinstance(stage, ReassignStage) for move in stage.moves]
+        ends |= {move.topic_partition.partition: move.to_replicas for move in moves}
+        best = nearest(case, partial(_imbalance, case))
+        reached = _off_spread(case, [*ends.values()]), sum(move.bytes for move in moves)
+        assert (None if any(each.code == "KR413" for each in plan.violations) else reached) == best, seed
+        if best is None:
+            continue
+        is_off = best[0] > 0
+        assert is_off == any(each.code == "KR806" and "limits.diskUse" in each.message for each in plan.warnings), seed
+        yielding += is_off
+    assert yielding >= len(seeds) // 10
+
+
+def test_a_spread_that_disks_do_not_forbid_is_not_proved_where_the_plan_leaves_it() -> None:
+    roomy = {one: replace(broker, log_dirs=(LogDir("/d", 1000, 990),)) for one, broker in FITTING.brokers.items()}
+    observed = replace(FITTING, brokers=roomy)
+    ignored, preferred = (
+        replace(wanted(spread), cluster=DesiredCluster("c", limits=Limits(disk_use=Fraction(1, 2))))
+        for spread in (Spread.IGNORE, Spread.PREFER)
+    )
+    plan = plan_of(ignored, observed)
+    assert plan.is_empty
+    verdict = prove_end(plan, preferred, observed)
+    assert (verdict.wrong, verdict.unproved) == (None, ("racks spread",))

@@ -86,16 +86,17 @@ def tight_cluster(seed: int, dirs: int = 1, balance: Balance | None = None) -> T
 
 def least_bytes(case: Tight) -> int | None:
     """Return the fewest bytes that a run within the limit copies to a placement within it; None: there is none."""
-    best = _best(case, lambda _way: 0)
+    best = nearest(case, lambda _way: 0)
     return None if best is None else best[1]
 
 
 def most_even(case: Tight) -> tuple[int, int] | None:
     """Return the least sum of squares of the brokers' counts within the limit, and the fewest bytes that reach it."""
-    return _best(case, lambda way: sum(sum(broker in chosen for chosen in way) ** 2 for broker in case.rack_of))
+    return nearest(case, lambda way: sum(sum(broker in chosen for chosen in way) ** 2 for broker in case.rack_of))
 
 
-def _best(case: Tight, imbalance: Callable[[Sequence[Sequence[int]]], int]) -> tuple[int, int] | None:
+def nearest(case: Tight, imbalance: Callable[[Sequence[Sequence[int]]], int]) -> tuple[int, int] | None:
+    """Return the least imbalance of all ways that can run within the limit, and the fewest bytes that reach it."""
     choices = [[*_sets(case)] for _ in case.partitions]
     ways = sorted(
         (

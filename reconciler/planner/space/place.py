@@ -1,4 +1,8 @@
-"""Finds a placement that fits the disks: among the optima of counts, then among all as balanced, then among all."""
+"""Finds a placement that fits the disks.
+
+It is looked for among the optima of counts, then among all as balanced, then among all that keep the rules, and at last
+off a spread over racks that is only preferred.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,13 +16,13 @@ from reconciler.model.disk_space import NO_SPACE
 from reconciler.model.plan import BYTES
 from reconciler.model.problem import Problem, warning
 from reconciler.model.words import counted, size
-from reconciler.planner.costs import Cost
 from reconciler.planner.objectives import CountTargets, asked_of_replicas
 from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.replicas import ReplicaSets, copied, place_replicas
 from reconciler.planner.rows import Standing
 from reconciler.planner.space.disks import Disks
-from reconciler.planner.space.search import NO_EXCESS, Excess, Search
+from reconciler.planner.space.search import NO_EXCESS, Excess, Goal, OffSpread, Search
+from reconciler.planner.spread import loosened
 
 MOST_CHOICES = 40_000
 """Choices of one search: where there are more, the rows that matter to crowded disks are looked at alone."""
@@ -99,13 +103,14 @@ def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: D
     """Return the sets as they are where they fit the disks, others as good, or those that copy the least more.
 
     Where nothing that is as balanced fits, the balance yields: it is as near as disks allow, and its levels are not in
-    the proof. Where nothing fits at all, disks are above the limit by the least there can be, and the same is asked
-    again. Nothing is returned where the search of `load_balance` may find more, unless this one `is_last`.
+    the proof. Then a spread over racks that is not strict yields too, by as few replicas as can be. Where nothing fits
+    at all, disks are above the limit by the least there can be, and the same is asked again. Nothing is returned where
+    the search of `load_balance` may find more, unless this one `is_last`.
     """
     if not len(disks.crowded(sets.held)) and not disks.is_tight.any():
         return Roomy(sets)
     search = _Rooms(task, balance, sets, disks)
-    found = search.within(NO_EXCESS)
+    found = search.within(NO_EXCESS, is_last=is_last)
     if found.sets is not None or (search.is_for_loads and not is_last):
         return found
     return search.least()
@@ -113,7 +118,7 @@ def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: D
 
 @dataclass(frozen=True)
 class _Rooms:
-    """Searches for room: among the optima of counts, then among all as balanced, then among all."""
+    """Searches for room, in one set of placements after another."""
 
     task: PlacementTask
     balance: Balance
@@ -129,10 +134,19 @@ class _Rooms:
     def unbalanced(self) -> ReplicaSets:
         """The least movement that keeps every rule, of whatever counts."""
         is_balanced = len(self.sets.proof.levels) > len(self.sets.faces)
-        balance = replace(self.balance, replicas=Off(), topics=Off())
-        return place_replicas(self.task, balance) if is_balanced else self.sets
+        return place_replicas(self.task, self._uncounted) if is_balanced else self.sets
 
-    def within(self, excess: Excess) -> Roomy:
+    @cached_property
+    def unspread(self) -> ReplicaSets | None:
+        """The least movement off a spread that is not strict; None where none may yield, or it does so already."""
+        may_yield = self.task.spread is None and not self.task.rule_classes.is_strict.all()
+        return place_replicas(loosened(self.task), self._uncounted) if may_yield else None
+
+    @property
+    def _uncounted(self) -> Balance:
+        return replace(self.balance, replicas=Off(), topics=Off())
+
+    def within(self, excess: Excess, *, is_last: bool = True) -> Roomy:
         """Return the best placement with disks above the limit by no more than that."""
         task, sets = self.task, self.sets
         levels = sets.proof.levels
@@ -147,18 +161,32 @@ class _Rooms:
         if table is not None:
             value = costs[0].of(task.replicas, table)
             return Roomy(_dearer(sets, first, table, value), searched, excess=excess.whole)
-        if not first or (self.is_for_loads and excess == NO_EXCESS):
+        if self.is_for_loads and not is_last:
             return Roomy(None, searched)
-        targets = [each for _, each in asked_of_replicas(task, self.balance)]
-        table, searched = self._nearest(self.unbalanced.balanced, excess, [*targets, *costs])
+        if first:
+            found = self._of_all(self.unbalanced, excess)
+            searched = found.searched
+            if found.sets is not None:
+                return found
+        if self.unspread is not None:
+            return self._of_all(self.unspread, excess, OffSpread(task))
+        return Roomy(None, searched)
+
+    def _of_all(self, sets: ReplicaSets, excess: Excess, *goals: Goal) -> Roomy:
+        """Return of all these sets the best by the goals, then the nearest to the balance, then what copies least."""
+        targets = [*asked_of_replicas(self.task, self.balance)]
+        costs = [cost for _, cost in copied(self.task)]
+        table, searched = self._nearest(sets.balanced, excess, [*goals, *(each for _, each in targets), *costs])
         if table is None:
             return Roomy(None, searched)
-        value = costs[0].of(task.replicas, table)
-        return Roomy(_dearer(self.unbalanced, 0, table, value), searched, is_yielding=True, excess=excess.whole)
+        asked = {level.objective: level.value for level in self.sets.proof.levels}
+        is_yielding = any(_imbalance(self.task, each, table) > asked.get(name, 0) for name, each in targets)
+        value = costs[0].of(self.task.replicas, table)
+        return Roomy(_dearer(sets, 0, table, value), searched, is_yielding=is_yielding, excess=excess.whole)
 
     def least(self) -> Roomy:
         """Return the best of the placements with which disks are above the limit by the least."""
-        bound, face = self.disks.least_excess(), self.unbalanced.balanced
+        bound, face = self.disks.least_excess(), (self.unspread or self.unbalanced).balanced
         found, how = None, Searched(is_proved=False)
         if face is not None:
             free, table, is_whole = self._choices(face)
@@ -177,7 +205,7 @@ class _Rooms:
         )
 
     def _nearest(
-        self, face: Standing | None, excess: Excess, goals: Sequence[Cost | CountTargets] = ()
+        self, face: Standing | None, excess: Excess, goals: Sequence[Goal] = ()
     ) -> tuple[Ints | None, Searched]:
         """Return of what the face allows within the disks the best, of these the nearest to the best by counts."""
         disks, table = self.disks, self.sets.held
@@ -204,6 +232,11 @@ class _Rooms:
     def _crowded(self, table: Ints) -> Ints:
         """Return the brokers that the table fills too far, and those to look at in each step."""
         return np.union1d(self.disks.crowded(table), self.disks.broker[self.disks.is_tight])
+
+
+def _imbalance(task: PlacementTask, targets: CountTargets, table: Ints) -> int:
+    counts = targets.base + task.counts(table, are_cells=targets.is_cells)
+    return targets.imbalance_of(counts, targets.many)
 
 
 def _dearer(sets: ReplicaSets, first: int, held: Ints, value: int) -> ReplicaSets:

@@ -13,6 +13,7 @@ from reconciler.planner.cheapest_sets import bounds_of
 from reconciler.planner.costs import Cost
 from reconciler.planner.integer import FOUND, solved
 from reconciler.planner.objectives import CountTargets, weights
+from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.rows import Standing, marked
 from reconciler.planner.space.disks import Disks
 
@@ -43,6 +44,15 @@ class Excess(NamedTuple):
 NO_EXCESS = Excess()
 
 
+class OffSpread(NamedTuple):
+    """The replicas that racks hold beyond the spread of the task, or short of it."""
+
+    task: PlacementTask
+
+
+Goal = Cost | CountTargets | OffSpread
+
+
 class Search:
     """An integer program over some rows of a face; the others stay as the table has them."""
 
@@ -70,7 +80,7 @@ class Search:
         for all_disks, most in zip(zip(*self._excess, strict=True), excess or (), strict=False):
             self._model.add(sum(all_disks) <= most)
 
-    def found(self, goals: Sequence[Cost | CountTargets]) -> Found:
+    def found(self, goals: Sequence[Goal]) -> Found:
         """Return the table that is best in these, one after another; of these the one whose fullest disk is emptiest.
 
         Of these the nearest to the table given.
@@ -134,9 +144,11 @@ class Search:
             table[self._face.number[row], : len(columns)] = columns
         return table
 
-    def _priced(self, goal: Cost | CountTargets) -> cp_model.LinearExprT:
+    def _priced(self, goal: Goal) -> cp_model.LinearExprT:
         if isinstance(goal, CountTargets):
             return self._imbalance(goal)
+        if isinstance(goal, OffSpread):
+            return sum(self._off_spread(goal.task))
         number, terms = self._face.number, []
         for (row, column), take in self._takes.items():
             seat = np.flatnonzero(self._disks.task.replicas[number[row]] == column)
@@ -170,6 +182,20 @@ class Search:
                 self._model.add(beyond >= low - count)
                 terms.append(beyond)
         return sum(terms)
+
+    def _off_spread(self, task: PlacementTask) -> Iterator[cp_model.IntVar]:
+        """Yield by how many replicas each rack of each row is beyond its bounds."""
+        rules, need = task.rule_classes.rows, int(task.need.max(initial=0))
+        for row in self._rows.tolist():
+            of_class = task.rule_class[self._face.number[row]]
+            for rack, (low, high) in enumerate(zip(rules.low[of_class], rules.high[of_class], strict=True)):
+                there = rules.rack == rack
+                some = [self._takes[row, column] for column in np.flatnonzero(there & self._free[row]).tolist()]
+                held = int((self._now[row] & ~self._free[row] & there).sum()) + sum(some)
+                off = self._model.new_int_var(0, need, "")
+                self._model.add(off >= held - int(high))
+                self._model.add(off >= int(low) - held)
+                yield off
 
     def _change(self) -> cp_model.LinearExpr:
         return sum(1 - take for (row, column), take in self._takes.items() if self._now[row, column])
