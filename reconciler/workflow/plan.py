@@ -458,12 +458,12 @@ def _matching(desired: Desired, observed: Cluster, patterns: Sequence[str]) -> f
 
 
 def _with_full_dirs(broker_ids: Iterable[int], observed: Cluster, share: Fraction | None) -> list[int]:
-    """Return those of these brokers that have several log dirs, of which one is above the limit already."""
+    """Return the brokers, of those given, of whose several log dirs one is above the limit already."""
     dirs = {broker_id: observed.brokers[broker_id].sized_dirs for broker_id in broker_ids}
     return [
         broker_id
-        for broker_id, several in dirs.items()
-        if len(several) > 1 and any(one.used > one.total * (share or 1) for one in several)
+        for broker_id, log_dirs in dirs.items()
+        if len(log_dirs) > 1 and any(log_dir.used > log_dir.total * (share or 1) for log_dir in log_dirs)
     ]
 
 

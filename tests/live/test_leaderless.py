@@ -120,7 +120,7 @@ def _plan_and_apply(lost: Lost) -> None:
     again = reconciler("plan", "--detailed-exitcode", cwd=lost.folder, expect=2)
     assert "No changes can be planned; 1 difference stays" in again.out
     said = reconciler("doctor", "--bootstrap-server", lost.kafka.bootstrap, cwd=lost.folder, expect=1)
-    assert "1 partition on it have no living replica in sync" in said.out or "not those of 1 partition" in said.out
+    assert "1 partition on it has no living replica in sync" in said.out or "not those of 1 partition" in said.out
 
 
 def _add_by_hand(lost: Lost) -> None:

@@ -55,7 +55,8 @@ def _without_it(replicas: int, stranded: int) -> str:
     """Return what a plan can do if the broker does not come back; `stranded` replicas have no source to copy from."""
     which = counted(stranded, "partition")
     if replicas == stranded:
-        return f": {which} on it have no living replica in sync, and a plan makes no replicas of such a partition"
+        has = "has" if stranded == 1 else "have"
+        return f": {which} on it {has} no living replica in sync, and a plan makes no replicas of such a partition"
     but = f", but not those of {which} without a living replica in sync" if stranded else ""
     return f"; if it will not come back, declare it draining and plan: its replicas are made elsewhere{but}"
 

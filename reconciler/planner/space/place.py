@@ -164,10 +164,10 @@ class _Rooms:
         if self.is_for_loads and not is_last:
             return Roomy(None, searched)
         if first:
-            found = self._of_all(self.unbalanced, excess)
-            searched = found.searched
-            if found.sets is not None:
-                return found
+            roomy = self._of_all(self.unbalanced, excess)
+            searched = roomy.searched
+            if roomy.sets is not None:
+                return roomy
         if self.unspread is not None:
             return self._of_all(self.unspread, excess, OffSpread(task))
         return Roomy(None, searched)
@@ -176,11 +176,11 @@ class _Rooms:
         """Return of all these sets the best by the goals, then the nearest to the balance, then what copies least."""
         targets = [*asked_of_replicas(self.task, self.balance)]
         costs = [cost for _, cost in copied(self.task)]
-        table, searched = self._nearest(sets.balanced, excess, [*goals, *(each for _, each in targets), *costs])
+        table, searched = self._nearest(sets.balanced, excess, [*goals, *(target for _, target in targets), *costs])
         if table is None:
             return Roomy(None, searched)
-        asked = {level.objective: level.value for level in self.sets.proof.levels}
-        is_yielding = any(_imbalance(self.task, each, table) > asked.get(name, 0) for name, each in targets)
+        least = {level.objective: level.value for level in self.sets.proof.levels}
+        is_yielding = any(_imbalance(self.task, target, table) > least.get(name, 0) for name, target in targets)
         value = costs[0].of(self.task.replicas, table)
         return Roomy(_dearer(sets, 0, table, value), searched, is_yielding=is_yielding, excess=excess.whole)
 

@@ -81,9 +81,9 @@ class Search:
             self._model.add(sum(all_disks) <= most)
 
     def found(self, goals: Sequence[Goal]) -> Found:
-        """Return the table that is best in these, one after another; of these the one whose fullest disk is emptiest.
+        """Return the table that is best in these, one after another.
 
-        Of these the nearest to the table given.
+        Of several that are, it is the one whose fullest disk is emptiest, and then the nearest to the table given.
         """
         solver: cp_model.CpSolver | None = None
         is_exact = True
@@ -185,16 +185,16 @@ class Search:
 
     def _off_spread(self, task: PlacementTask) -> Iterator[cp_model.IntVar]:
         """Yield by how many replicas each rack of each row is beyond its bounds."""
-        rules, need = task.rule_classes.rows, int(task.need.max(initial=0))
+        rules, most = task.rule_classes.rows, int(task.need.max(initial=0))
         for row in self._rows.tolist():
-            of_class = task.rule_class[self._face.number[row]]
-            for rack, (low, high) in enumerate(zip(rules.low[of_class], rules.high[of_class], strict=True)):
-                there = rules.rack == rack
-                some = [self._takes[row, column] for column in np.flatnonzero(there & self._free[row]).tolist()]
-                held = int((self._now[row] & ~self._free[row] & there).sum()) + sum(some)
-                off = self._model.new_int_var(0, need, "")
-                self._model.add(off >= held - int(high))
-                self._model.add(off >= int(low) - held)
+            rule = task.rule_class[self._face.number[row]]
+            for rack, (low, high) in enumerate(zip(rules.low[rule].tolist(), rules.high[rule].tolist(), strict=True)):
+                in_rack = rules.rack == rack
+                takes = [self._takes[row, column] for column in np.flatnonzero(in_rack & self._free[row]).tolist()]
+                replicas = int((self._now[row] & ~self._free[row] & in_rack).sum()) + sum(takes)
+                off = self._model.new_int_var(0, most, "")
+                self._model.add(off >= replicas - high)
+                self._model.add(off >= low - replicas)
                 yield off
 
     def _change(self) -> cp_model.LinearExpr:
@@ -240,9 +240,9 @@ class Search:
     def _keep_disks(self, *, has_excess: bool) -> None:
         """No disk has more than it may, in the end or, of tight ones, in each step; with `has_excess` it is counted."""
         disks = self._disks
-        comes, goes = [*self._coming()], [*self._going()]
         inside = [*self._inside()]
-        comes, goes = [*comes, *(one for one, _ in inside)], [*goes, *(other for _, other in inside)]
+        comes = [*self._coming(), *(arrival for arrival, _ in inside)]
+        goes = [*self._going(), *(departure for _, departure in inside)]
         steps = self.steps or 1
         rows = sorted({row for _, row, *_ in (*comes, *goes)}) if steps > 1 else []
         ended = {row: [self._model.new_bool_var("") for _ in range(steps - 1)] for row in rows}
@@ -320,18 +320,19 @@ class Search:
                 yield int(disks.lies[row, seat]), row, int(disks.own[row, seat]), 1 if take is None else take.negated()
 
     def _inside(self) -> "Iterator[tuple[_Part, _Part]]":
-        """Yield each present replica with each log dir of its broker that it may move to: what comes, and what goes."""
+        """Yield each move of a present replica to another log dir of its broker: what arrives, and what leaves."""
         disks, table = self._disks, np.concatenate([self._table, self._disks.task.fixed], axis=1)
         is_kept, searched = is_at(disks.task.replicas, table), self._searched
-        for row, seat in zip(*(each.tolist() for each in np.nonzero(disks.lies >= 0)), strict=True):
+        for row, seat in zip(*(column.tolist() for column in np.nonzero(disks.lies >= 0)), strict=True):
             disk, size = int(disks.lies[row, seat]), int(disks.own[row, seat])
-            take = searched.get((row, int(disks.task.replicas[row, seat])), int(is_kept[row, seat]))
-            others = np.flatnonzero((disks.broker == disks.broker[disk]) & disks.is_open & disks.is_inside).tolist()
-            parts = {other: self._model.new_bool_var("") for other in others if other != disk and size}
-            if parts:
-                self._model.add(sum(parts.values()) <= take)
-            for other, part in parts.items():
-                yield (other, row, size, part), (disk, row, size, part)
+            stays = searched.get((row, int(disks.task.replicas[row, seat])), int(is_kept[row, seat]))
+            is_target = (disks.broker == disks.broker[disk]) & disks.is_open & disks.is_inside
+            targets = [target for target in np.flatnonzero(is_target).tolist() if target != disk and size]
+            moves = {target: self._model.new_bool_var("") for target in targets}
+            if moves:
+                self._model.add(sum(moves.values()) <= stays)
+            for target, is_moved in moves.items():
+                yield (target, row, size, is_moved), (disk, row, size, is_moved)
 
     @property
     def _searched(self) -> dict[tuple[int, int], cp_model.IntVar]:
