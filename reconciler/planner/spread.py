@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from reconciler.model.change import BrokenRule
-from reconciler.model.columns import Bools, Ints
+from reconciler.model.columns import NONE, Bools, Ints
 from reconciler.model.desired import DesiredCluster
 from reconciler.model.move import Reason
 from reconciler.model.plan import PriceLevel
@@ -113,13 +113,15 @@ def _pieces(rules: Rows, is_strict: Bools) -> Iterator[tuple[Ints, Ints, int]]:
 
 def off_spread(task: PlacementTask, held: Ints) -> Ints:
     """Return [partitions] by how many replicas racks are off the spread that is asked for, with these replicas."""
-    bounds = task.spread or task.rule_classes.rows
-    low, high = bounds.low[task.rule_class], bounds.high[task.rule_class]
-    found = np.zeros(len(held), dtype=np.int64)
-    for number in range(low.shape[1]):
-        count = ((held >= 0) & (task.eligible.rack[held] == number)).sum(axis=1)
-        found += np.maximum(low[:, number] - count, 0) + np.maximum(count - high[:, number], 0)
-    return np.where(task.need > 0, found, 0)
+    count, low, high = _in_racks(task, held)
+    return np.where(task.need > 0, (np.maximum(low - count, 0) + np.maximum(count - high, 0)).sum(axis=1), 0)
+
+
+def _in_racks(task: PlacementTask, held: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return [partitions, racks] the replicas in each rack, and the fewest and the most that the spread asks for."""
+    spread, rack = task.spread or task.rule_classes.rows, np.where(held >= 0, task.eligible.rack[held], NONE)
+    count = [(rack == number).sum(axis=1) for number in range(spread.low.shape[1])]
+    return np.column_stack(count), spread.low[task.rule_class], spread.high[task.rule_class]
 
 
 def is_nearest(task: PlacementTask, held: Ints) -> bool:
@@ -139,18 +141,19 @@ def spread_warnings(task: PlacementTask, cluster: DesiredCluster, held: Ints) ->
     rows, eligible, limit_at = np.flatnonzero(off_spread(task, held)), task.eligible, cluster.limits.at
     if not len(rows):
         return
-    limit, at, full = "limits.diskUse", limit_at.get("diskUse"), "Disks have no room: raise the limit, or add brokers"
-    if task.spread is not None:
+    if task.spread is None:
+        count, _, high = _in_racks(task, held)
+        short = [eligible.racks[number] or "none" for number in np.flatnonzero((count < high)[rows].any(axis=0))]
+        limit, at = "limits.diskUse", limit_at.get("diskUse")
+        full = f"Disks in {labelled('rack', sorted(short), MANY)} have too little room"
+    else:
         limit, at = f"limits.replicasPerBroker, {eligible.most}", limit_at.get("replicasPerBroker")
         ids = [broker_id for broker_id, price in task.spread.level.prices.items() if price > 0]
         racks = sorted({eligible.racks[eligible.rack[eligible.column[broker_id]]] or "none" for broker_id in ids})
-        full = (
-            f"{labelled('broker', ids, MANY).capitalize()}, {labelled('rack', racks, MANY)}, can take no more: raise"
-            " the limit, or add brokers there"
-        )
+        full = f"{labelled('broker', ids, MANY).capitalize()}, {labelled('rack', racks, MANY)}, can take no more"
     message = (
         f"{len(rows)} {'partition is' if len(rows) == 1 else 'partitions are'} not spread over the racks as"
         f" placement.racks.spread would have it ({named_some(map(str, task.partitions.keys(rows)), MANY)}): it is not"
-        f" strict, and yields to {limit}{in_brackets(at)}. {full}"
+        f" strict, and yields to {limit}{in_brackets(at)}. {full}: raise the limit, or add brokers there"
     )
     yield warning(YIELDING, message, at)

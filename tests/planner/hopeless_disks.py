@@ -78,7 +78,8 @@ def hopeless_cluster(seed: int, balance: Balance | None = None) -> Hopeless:
     states = {}
     if draw.random() < 0.3:
         states[others[-1]] = BrokerState.CORDONED
-    if draw.random() < 0.3:
+    # One broker stays free to take in what leaves the others.
+    if draw.random() < 0.3 and len(others) > len(full) + len(states) + 1:
         states[others[-2]] = BrokerState.DRAINING
         relief += disks.used[others[-2]]
     declared = {name: DesiredTopic(name, replication_factor=1) for name in disks.topics}
