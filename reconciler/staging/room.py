@@ -27,24 +27,25 @@ from reconciler.staging.disk import DiskUse
 from reconciler.staging.problems import PLAN_FEWER
 from reconciler.staging.step import Step, Steps
 
-# How often an outlook looks at steps of one kind in all: about a second on one core. Beyond it allows any step.
-MOST_LOOKED_AT = 1_000_000
+# So many kinds of steps are visited in all, which takes about a second on one core. After that any step is allowed.
+MOST_VISITS = 1_000_000
 
 
-def _counted(table: Ints, mask: Bools | bool = True) -> Counter[int]:  # noqa: FBT001, FBT002 - numpy's own mask
-    ids, counts = np.unique(table[(table >= 0) & mask], return_counts=True)
+def _per_broker(table: Ints, mask: Bools) -> Counter[int]:
+    ids, counts = np.unique(table[mask], return_counts=True)
     return Counter(dict(zip(ids.tolist(), counts.tolist(), strict=True)))
 
 
 def replicas_now(observed: Cluster) -> Counter[int]:
     """Return how many replicas each broker holds; of a partition on the move, those that it moves to."""
-    return _counted(table_of(observed).target)
+    target = table_of(observed).target
+    return _per_broker(target, target >= 0)
 
 
 def replicas_created(changes: Iterable[TopicChange]) -> Counter[int]:
     """Return how many replicas of new partitions each broker gets."""
-    made = (change for change in changes if isinstance(change, CreateTopic | CreatePartitions))
-    return Counter(broker_id for change in made for replicas in change.assignment.values() for broker_id in replicas)
+    growing = (change for change in changes if isinstance(change, CreateTopic | CreatePartitions))
+    return Counter(broker_id for change in growing for replicas in change.assignment.values() for broker_id in replicas)
 
 
 class ReplicaCounts:
@@ -60,22 +61,19 @@ class ReplicaCounts:
         self._excess, self._yields = Counter[int](), 0
         if limit is None:
             return
-        arriving, leaving = (
-            _counted(table, mask)
-            for table, mask in ((steps.moves.after, steps.moves.is_added), (steps.moves.before, steps.moves.is_removed))
-        )
+        arriving, leaving = _changes_of(steps.moves)
         for broker_id in sorted(arriving.keys() | created.keys()):
-            held = now.get(broker_id, 0) + created.get(broker_id, 0)
-            if held + arriving[broker_id] > limit:
-                self._held[broker_id] = held
-                self.ceiling[broker_id] = max(limit, held + arriving[broker_id] - leaving[broker_id])
-                self._excess[broker_id] = min(created.get(broker_id, 0), max(0, held - limit))
+            count = now.get(broker_id, 0) + created.get(broker_id, 0)
+            if count + arriving[broker_id] > limit:
+                self._held[broker_id] = count
+                self.ceiling[broker_id] = max(limit, count + arriving[broker_id] - leaving[broker_id])
+                self._excess[broker_id] = min(created.get(broker_id, 0), max(0, count - limit))
 
     def copy(self) -> "ReplicaCounts":
         """Return the same state, to be changed apart."""
-        other = copy(self)
-        other._held, other._excess, other.ceiling = Counter(self._held), Counter(self._excess), dict(self.ceiling)  # noqa: SLF001 - its own class
-        return other
+        twin = copy(self)
+        twin._held, twin._excess, twin.ceiling = Counter(self._held), Counter(self._excess), dict(self.ceiling)  # noqa: SLF001 - its own class
+        return twin
 
     @property
     def excess(self) -> int:
@@ -89,11 +87,11 @@ class ReplicaCounts:
 
     def free(self) -> dict[int, int]:
         """Return how many replicas each broker may still take."""
-        return {broker_id: most - self._held[broker_id] for broker_id, most in self.ceiling.items()}
+        return {broker_id: ceiling - self._held[broker_id] for broker_id, ceiling in self.ceiling.items()}
 
     def shortfall(self, step: Step) -> int:
         """Return by how many replicas the step, begun now, would bring a broker above its ceiling; 0: it fits."""
-        over = (1 + self._held[one] - self.ceiling[one] for one in step.added if one in self.ceiling)
+        over = (1 + self._held[each] - self.ceiling[each] for each in step.added if each in self.ceiling)
         return max(0, *over, 0)
 
     def net(self, step: Step) -> int:
@@ -102,23 +100,23 @@ class ReplicaCounts:
 
     def begin(self, step: Step) -> None:
         """Take the step's new replicas in."""
-        for one in step.added:
-            if one in self.ceiling:
-                self._held[one] += 1
+        for broker_id in step.added:
+            if broker_id in self.ceiling:
+                self._held[broker_id] += 1
 
     def end(self, steps: Iterable[Step]) -> None:
         """Free what the steps of an ended stage removed."""
         for step in steps:
-            self._held.subtract(one for one in step.removed if one in self.ceiling)
+            self._held.subtract(broker_id for broker_id in step.removed if broker_id in self.ceiling)
 
     def yield_to(self, step: Step) -> None:
         """Let a step pass that does not fit: its destinations may hold that much from now on."""
         self._yields += 1
-        for one in step.added:
-            over = 1 + self._held[one] - self.ceiling[one] if one in self.ceiling else 0
+        for broker_id in step.added:
+            over = 1 + self._held[broker_id] - self.ceiling[broker_id] if broker_id in self.ceiling else 0
             if over > 0:
-                self._excess[one] += over
-                self.ceiling[one] += over
+                self._excess[broker_id] += over
+                self.ceiling[broker_id] += over
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +132,7 @@ class Room:
 
     @property
     def excess(self) -> tuple[int, int]:
-        """By how much the limits were exceeded: replicas, then bytes."""
+        """The replicas, and then the bytes, that were above the limits."""
         return self.counts.excess, self.disk.excess
 
     @property
@@ -174,7 +172,7 @@ class Room:
         self.disk.end(steps)
 
     def yield_to(self, step: Step, waiting: Iterable[Step]) -> None:
-        """Let a step pass that nothing can make fit."""
+        """Let a step pass that does not fit, as none that fits is left."""
         self.counts.yield_to(step)
         self.disk.yield_to(step, waiting)
 
@@ -184,11 +182,11 @@ Kind = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class Outlook:
-    """Tells steps that leave a way for all others from those that do not.
+    """Decides which steps leave a way for all others.
 
-    Steps hang together if they share a broker that counts. Nothing outside them changes what these brokers hold. So if
-    none of them fits, none ever will. Where each step copies one replica, the converse is true as well: a free place
-    goes from broker to broker against the moves, and in steps that hang together it comes round all of them, as a walk
+    Steps are connected if they share a broker that counts. Steps that are not connected to them do not change what
+    these brokers hold. So if none of them fits, none ever will. If each step copies one replica, the converse is true
+    as well: a free place goes from broker to broker against the moves, and it can visit all connected steps, as a walk
     over all edges of a graph does (Hierholzer 1873). Then a step is allowed if and only if an order of the others
     exists.
     """
@@ -196,9 +194,9 @@ class Outlook:
     def __init__(self, steps: Iterable[Step], counts: ReplicaCounts) -> None:
         """Take the state before the first stage, in which none of the steps is done."""
         self._is_counted = counts.ceiling.keys()
-        self._free, self._left, self._looked_at = counts.free(), Counter(map(self._kind, steps)), 0
+        self._free, self._remaining, self._visits = counts.free(), Counter(map(self._kind, steps)), 0
         self._kinds: dict[int, set[Kind]] = {}
-        for kind in self._left:
+        for kind in self._remaining:
             for broker_id in (*kind[0], *kind[1]) if kind[0] else ():
                 self._kinds.setdefault(broker_id, set()).add(kind)
 
@@ -207,7 +205,7 @@ class Outlook:
         self._count(self._kind(step), 1)
 
     def allows(self, step: Step) -> bool:
-        """Whether of the steps that hang together with this one some would fit after it, wherever any are left."""
+        """Whether after this step one of the steps connected to it would fit, if any remain."""
         kind = self._kind(step)
         self._count(kind, 1)
         is_allowed = not kind[0] or all(map(self._is_open, (*kind[0], *kind[1])))
@@ -215,43 +213,43 @@ class Outlook:
         return is_allowed
 
     def _kind(self, step: Step) -> Kind:
-        added, removed = (tuple(one for one in sorted(some) if one in self._is_counted) for some in step[1:3])
+        added, removed = (tuple(each for each in sorted(ids) if each in self._is_counted) for ids in step[1:3])
         return added, removed
 
     def _count(self, kind: Kind, times: int) -> None:
-        self._left[kind] -= times
+        self._remaining[kind] -= times
         for change, brokers in zip((-times, times), kind, strict=True):
             for broker_id in brokers:
                 self._free[broker_id] += change
 
     def _is_open(self, start: int) -> bool:
-        """Whether none is left of the steps that hang together over this broker, or one of them fits."""
+        """Whether one of the steps that are connected to this broker fits, or none remains."""
         reached, waiting, is_empty = {start}, [start], True
-        while waiting and self._looked_at < MOST_LOOKED_AT:
+        while waiting and self._visits < MOST_VISITS:
             for kind in self._kinds.get(waiting.pop(), ()):
-                self._looked_at += 1
-                if self._left[kind] > 0:
+                self._visits += 1
+                if self._remaining[kind] > 0:
                     is_empty = False
                     if all(self._free[broker_id] > 0 for broker_id in kind[0]):
                         return True
                     waiting += {*kind[0], *kind[1]} - reached
                     reached.update(*kind)
-        return is_empty or self._looked_at >= MOST_LOOKED_AT
+        return is_empty or self._visits >= MOST_VISITS
 
 
 def count_violations(
     stages: Iterable[Stage], changes: Sequence[TopicChange], now: Counter[int], limits: Limits
 ) -> Iterator[Problem]:
     """Yield a violation for each broker that a stage brings above `replicasPerBroker`: where it is highest above it."""
-    limit, held, worst = limits.replicas_per_broker, Counter(now), dict[int, tuple[int, int]]()
+    limit, counts, worst = limits.replicas_per_broker, Counter(now), dict[int, tuple[int, int]]()
     for stage in stages if limit is not None else ():
-        arriving, leaving = _flows(stage, changes)
-        for broker_id, more in arriving.items():
-            count = held[broker_id] + more
+        arriving, leaving = _changes_of_stage(stage, changes)
+        for broker_id, arrivals in arriving.items():
+            count = counts[broker_id] + arrivals
             if count > (limit or 0):
                 worst[broker_id] = max(worst.get(broker_id, (0, 0)), (count, -stage.number))
-        held.update(arriving)
-        held.subtract(leaving)
+        counts.update(arriving)
+        counts.subtract(leaving)
     for broker_id, (count, number) in sorted(worst.items()):
         message = (
             f"broker {broker_id} would hold {count} replicas in stage {-number}, {count - (limit or 0)} more than"
@@ -261,12 +259,15 @@ def count_violations(
         yield Problem(STAGE_LIMIT, message, limits.at.get("replicasPerBroker"), Severity.VIOLATION)
 
 
-def _flows(stage: Stage, changes: Sequence[TopicChange]) -> tuple[Counter[int], Counter[int]]:
+def _changes_of_stage(stage: Stage, changes: Sequence[TopicChange]) -> tuple[Counter[int], Counter[int]]:
     """Return how many replicas the stage brings to each broker, and how many it takes away."""
     match stage:
         case ReassignStage():
-            moves = Moves.of(stage.moves)
-            return _counted(moves.after, moves.is_added), _counted(moves.before, moves.is_removed)
+            return _changes_of(Moves.of(stage.moves))
         case TopicsStage():
             return replicas_created(changes[place] for place in stage.changes), Counter()
     return Counter(), Counter()
+
+
+def _changes_of(moves: Moves) -> tuple[Counter[int], Counter[int]]:
+    return _per_broker(moves.after, moves.is_added), _per_broker(moves.before, moves.is_removed)

@@ -224,13 +224,13 @@ def test_a_place_that_a_ring_needs_is_not_given_away_first_however_many_moves_th
     case = Full(many[0], many[1], 2, MovePolicy())
     assert len(case.moves) > safe_order.MOST_STEPS
     assert not case.staged().violations
-    monkeypatch.setattr(room, "MOST_LOOKED_AT", 0)
+    monkeypatch.setattr(room, "MOST_VISITS", 0)
     assert len(case.staged().violations) == 110
 
 
 def test_another_order_of_a_partitions_own_replicas_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [case for seed in range(100) if not (case := drawn(seed)).staged().violations]
-    monkeypatch.setattr(ways, "MOST_LOOKED_AT", 0)
+    monkeypatch.setattr(ways, "MOST_VISITS", 0)
     assert any(case.staged().violations for case in cases)
 
 
