@@ -100,12 +100,12 @@ class Roomy:
 
 
 def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: Disks, *, is_last: bool) -> Roomy:
-    """Return the sets as they are where they fit the disks, others as good, or those that copy the least more.
+    """Return the sets as they are if they fit the disks, else others as good, else those that copy the least more.
 
-    Where nothing that is as balanced fits, the balance yields: it is as near as disks allow, and its levels are not in
-    the proof. Then a spread over racks that is not strict yields too, by as few replicas as can be. Where nothing fits
-    at all, disks are above the limit by the least there can be, and the same is asked again. Nothing is returned where
-    the search of `load_balance` may find more, unless this one `is_last`.
+    If no placement as balanced fits, the balance yields: it is as near as disks allow, and its levels leave the proof.
+    Then a spread over racks that is not strict yields too, by as few replicas as can be. If no placement fits at all,
+    disks are above the limit by the least that any leaves, and the same is asked again. There are no sets if the search
+    of `load_balance` may find more, unless this search `is_last`.
     """
     if not len(disks.crowded(sets.held)) and not disks.is_tight.any():
         return Roomy(sets)
@@ -207,7 +207,7 @@ class _Rooms:
     def _nearest(
         self, face: Standing | None, excess: Excess, goals: Sequence[Goal] = ()
     ) -> tuple[Ints | None, Searched]:
-        """Return of what the face allows within the disks the best, of these the nearest to the best by counts."""
+        """Return the best table that the face and the disks allow, and of several the nearest to the best by counts."""
         disks, table = self.disks, self.sets.held
         if face is None:
             return None, Searched()
