@@ -1,9 +1,8 @@
 """Plans a placement: the planner's way in, from values to arrays, and from arrays back to moves and a proof."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING
+from functools import lru_cache
 
 import numpy as np
 
@@ -13,47 +12,38 @@ from reconciler.model.change import BrokenRule, Changes, CreatePartitions, Creat
 from reconciler.model.cluster import REMOTE_STORAGE, Cluster
 from reconciler.model.columns import NONE, Bools, Ints, exact_product, is_at, places_in
 from reconciler.model.desired import Balance, BrokerState, Desired, DesiredCluster, Off
-from reconciler.model.disk_space import NO_SPACE, Space
+from reconciler.model.disk_space import Space
 from reconciler.model.grounds import Grounds
 from reconciler.model.loads import Loads
 from reconciler.model.move import Reason
 from reconciler.model.move_table import Moves, Why
-from reconciler.model.plan import BrokerShare, PriceLevel, Proof, TieredBytes
+from reconciler.model.plan import BrokerShare, Proof, TieredBytes
 from reconciler.model.problem import InvalidInput, Location, PlacementInfeasible, Problem, warning
 from reconciler.model.table_maker import table_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import size
+from reconciler.planner.choice import Choice, Chosen, with_fixed
 from reconciler.planner.conflicts import frozen_conflicts, placement_conflicts
-from reconciler.planner.flow import FlowInfeasibleError
-from reconciler.planner.leaders import Leaders, place_leaders
-from reconciler.planner.load_balance.bands import Caps
 from reconciler.planner.load_balance.limits import above_limits, caps_of, disk_caps, unchecked
 from reconciler.planner.load_balance.measured import (
     Measured,
     has_loads,
-    has_many_parts,
     measured,
-    refuse_many_parts,
     refuse_without_loads,
 )
 from reconciler.planner.load_balance.task import DISK
 from reconciler.planner.placement_task import PlacementTask, eligible_brokers, placement_task
 from reconciler.planner.reasons import grounds_of
-from reconciler.planner.replicas import ReplicaSets, place_replicas
+from reconciler.planner.replicas import ReplicaSets
 from reconciler.planner.shares import Shares, Target, shares, with_rates
-from reconciler.planner.spread import is_nearest, mended_by, spread_warnings, yielding_spread
+from reconciler.planner.spread import mended_by, spread_warnings, yielding_spread
 from reconciler.planner.tightness import (
     crowded_brokers,
     is_crowded,
     overfull_brokers,
     rackless_brokers,
-    tightness_warnings,
 )
 from reconciler.planner.to_place import PartitionsToPlace, Unmoved, partitions_to_place
-
-if TYPE_CHECKING:
-    from reconciler.planner.space.disks import Disks
-    from reconciler.planner.space.place import Roomy
 
 _FOR_SETS = ("replicas", "topics", "disk", "networkIn", "networkOut")
 _FOR_LEADERS = ("leaders", "topics", "networkOut", "leaderIn")
@@ -110,47 +100,30 @@ def plan_placement(
     if carried is not None and space is not None:
         caps = {**caps, DISK: disk_caps(observed, task.eligible, space, carried.of)}
 
-    def reached(chosen: _Chosen) -> tuple[Ints, Target, Shares, Shares]:
+    disks = None
+    if space is not None:
+        from reconciler.planner.space.disks import disks_of
+
+        disks = disks_of(task, observed, space, changes.deleted)
+
+    @lru_cache(maxsize=1)
+    def reached(chosen: Chosen) -> tuple[Ints, Target, Shares, Shares]:
         """Return which partitions change, where they are in the end, and what each broker carries before and then."""
-        rows, target = _target(task, _with_fixed(task, chosen.sets.held), chosen.leaders.column)
+        rows, target = _target(task, with_fixed(task, chosen.sets.held), chosen.leaders.column)
         before, after = shares(observed, target, changes.deleted)
         if carried is not None and loads is not None:
             has_leader_in = not isinstance(balance.leader_in, Off) or "leaderIn" in cluster.limits.rates
             before, after = with_rates(before, after, observed, target, carried.of, has_leader_in=has_leader_in)
         return rows, target, before, after
 
-    most_bytes = None if budget is None else _most_bytes(budget, cluster, task)
-    # A topic of one partition has no more than one replica on a broker anyway.
-    many = int((np.bincount(task.topic) > 1).sum()), len(task.eligible.ids)
-    if carried is not None and has_loads(balance):
-        refuse_many_parts(balance, *many)
-        chosen = _by_loads(task, unmoved, cluster, carried, caps, budget=most_bytes)
-        # This search knows the end alone: with more to look at on the way it would find the same.
-        chosen = replace(chosen, disk_excess=0 if space is None else None)
-        rows, target, before, after = reached(chosen)
-    else:
-        disks = None
-        if space is not None:
-            from reconciler.planner.space.disks import disks_of
-
-            disks = disks_of(task, observed, space, changes.deleted)
-        by_counts = partial(_by_counts, task, cluster, disks, budget, is_part=only is not None)
-        has_loads_search = carried is not None and not has_many_parts(balance, *many)
-        chosen, fits = by_counts(is_last=not has_loads_search)
-        rows, target, before, after = reached(chosen)
-        # What is best by counts stands where it keeps the limits: then it is exact.
-        is_above = not fits or (carried is not None and any(above_limits(caps, after, cluster)))
-        if carried is not None and is_above and has_loads_search:
-            chosen = _nearer(chosen, partial(_by_loads, task, unmoved, cluster, carried, caps, budget=most_bytes))
-            if disks is not None:
-                chosen = replace(chosen, disk_excess=int(disks.excess(chosen.sets.held).sum()))
-                last = by_counts(is_last=True)[0] if chosen.disk_excess and not fits else chosen
-                chosen = min(chosen, last, key=lambda each: each.disk_excess or 0)
-            rows, target, before, after = reached(chosen)
+    choice = Choice(task, unmoved, cluster, carried, caps, disks, budget, is_part=only is not None)
+    chosen = choice.chosen(lambda each: any(above_limits(caps, reached(each)[3], cluster)))
+    rows, target, before, after = reached(chosen)
     sets, leaders = chosen.sets, chosen.leaders
     most = task.eligible.most
     full = frozenset(id_ for id_, share in before.items() if most is not None and share.replicas > most)
-    broken = mended_by(task, sets.held, changes.broken_rules)
+    may_yield = task.spread is not None or disks is not None
+    broken = mended_by(task, sets.held, changes.broken_rules) if may_yield else changes.broken_rules
     moves = _moves(partitions, rows, target.replicas, broken=broken, desired=desired, full=full)
     topic_changes = tuple(_assigned(change, target) for change in changes.topic_changes)
     proof = _with_forced(sets, partitions)
@@ -165,7 +138,7 @@ def plan_placement(
             *(carried.warnings if carried is not None else ()),
             *(_excess_warnings(sets.budgeted) if sets.budgeted is not None else ()),
             *chosen.warnings,
-            *spread_warnings(task, cluster, sets.held),
+            *(spread_warnings(task, cluster, sets.held) if may_yield else ()),
             *unchecked(cluster, task.eligible.ids),
             *overfull_brokers(task, limit_at),
         ),
@@ -176,113 +149,6 @@ def plan_placement(
         budgeted=sets.budgeted,
         disk_excess=chosen.disk_excess,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """Who holds and who leads each partition, and what to say of it."""
-
-    sets: ReplicaSets
-    leaders: Leaders
-    warnings: tuple[Problem, ...]
-    disk_excess: int | None = 0
-
-
-def _by_counts(
-    task: PlacementTask,
-    cluster: DesiredCluster,
-    disks: "Disks | None",
-    budget: Budget | None,
-    *,
-    is_part: bool,
-    is_last: bool,
-) -> tuple[_Chosen, bool]:
-    """Return what is best by counts, and whether disks, as far as they are looked at, have the room there can be."""
-    sets = place_replicas(task, cluster.balance) if budget is None else _within(budget, cluster, task)
-    budgeted, told, fits, is_yielding, excess = sets.budgeted, list[Problem](), True, False, 0
-    if disks is not None:
-        from reconciler.planner.space.place import with_room
-
-        roomy: Roomy | None = with_room(task, cluster.balance, sets, disks, is_last=is_last or budgeted is not None)
-        # Within a budget what fits the disks may copy no more than it, and must be bought as well.
-        if budgeted is not None and not (roomy and roomy.sets and _is_as_bought(sets, roomy.sets, budgeted)):
-            roomy, budgeted = _mended_with_room(task, cluster, budgeted, disks)
-            is_better = roomy and roomy.sets and disks.excess(roomy.sets.held).sum() < disks.excess(sets.held).sum()
-            roomy, budgeted = (roomy, budgeted) if is_better else (None, sets.budgeted)
-        if roomy is not None:
-            sets, told = roomy.sets or sets, [*roomy.problems(cluster, is_part=is_part)]
-            fits, is_yielding, excess = bool(roomy.sets), roomy.is_yielding, roomy.excess
-            sets = replace(sets, budgeted=budgeted)
-    if task.spread is not None:
-        sets = replace(sets, proof=replace(sets.proof, levels=(task.spread.level, *sets.proof.levels)))
-    leaders = place_leaders(task, _with_fixed(task, sets.held), cluster.balance)
-    is_short = is_yielding or (budgeted is not None and not budgeted.is_whole)
-    balance = replace(cluster.balance, replicas=Off(), topics=Off()) if is_short else cluster.balance
-    told += tightness_warnings(balance, task, sets.held, leaders.column)
-    return _Chosen(sets, leaders, tuple(told), excess), fits
-
-
-def _by_loads(
-    task: PlacementTask, unmoved: Unmoved, cluster: DesiredCluster, carried: Measured, caps: Caps, *, budget: int | None
-) -> _Chosen:
-    from reconciler.planner.load_balance.place import placed_with_loads
-
-    try:
-        chosen = _Chosen(*placed_with_loads(task, unmoved, cluster.balance, carried.of, caps, budget=budget))
-    except FlowInfeasibleError:
-        if task.spread is None:
-            raise
-        chosen = None
-    if task.spread is None and chosen is not None:
-        return chosen
-    # Where the spread yields to a limit on counts, the search may leave both. Then rules are mended, and loads stay.
-    if chosen is None or not is_nearest(task, chosen.sets.held):
-        unbalanced = replace(cluster, balance=Balance())
-        chosen, _ = _by_counts(task, unbalanced, None, None, is_part=False, is_last=True)
-    # Its bound is among the plans that are as near to the spread, which prices of loads do not show.
-    proof = chosen.sets.proof
-    level = PriceLevel(proof.objective, proof.value, 0)
-    proof = replace(proof, lower_bound=0, joint_prices={}, levels=(level,))
-    return replace(chosen, sets=replace(chosen.sets, proof=proof), leaders=replace(chosen.leaders, levels=()))
-
-
-def _nearer(chosen: _Chosen, by_loads: Callable[[], _Chosen]) -> _Chosen:
-    """Return what loads find instead of this, which does not keep a limit; this where no linear program tells."""
-    from reconciler.planner.load_balance.column_generation import NoSolution
-
-    try:
-        other = by_loads()
-    except NoSolution:
-        return chosen
-    kept = [warning for warning in chosen.warnings if warning.code == NO_SPACE]
-    return replace(other, warnings=(*other.warnings, *kept))
-
-
-def _mended_with_room(
-    task: PlacementTask, cluster: DesiredCluster, budgeted: Budgeted, disks: "Disks"
-) -> "tuple[Roomy | None, Budgeted]":
-    """Return the least that mends rules and relieves disks, and what it copies: a budget does not forbid either."""
-    from reconciler.planner.budget import Curve
-    from reconciler.planner.space.place import with_room
-
-    curve = Curve(task, cluster.balance)
-    balance = replace(cluster.balance, replicas=Off(), topics=Off())
-    roomy = with_room(task, balance, curve.mended, disks, is_last=True)
-    held = curve.mended.held if roomy.sets is None else roomy.sets.held
-    return roomy, replace(budgeted, mended_bytes=curve.copied(held))
-
-
-def _is_as_bought(sets: ReplicaSets, roomy: ReplicaSets, budgeted: Budgeted) -> bool:
-    """Whether others are within the budget too, and have the same proof of what it bought."""
-    bought, others = ([level for level in each.proof.levels if level.weight] for each in (sets, roomy))
-    return bought == others and roomy.proof.value <= max(budgeted.bytes, sets.proof.value)
-
-
-def _most_bytes(budget: Budget, cluster: DesiredCluster, task: PlacementTask) -> int:
-    """Return the budget in bytes; of a time, all that the brokers together could receive in it."""
-    if budget.seconds is None:
-        return budget.bytes or 0
-    return budget.seconds * (cluster.moves.throttle_bytes_per_second or 0) * len(task.eligible.ids)
 
 
 def plan_curve(
@@ -326,17 +192,6 @@ def _task(
             raise PlacementInfeasible([*crowded_brokers(task, at)])
         task = nearest
     return task, unmoved
-
-
-def _within(budget: Budget, cluster: DesiredCluster, task: PlacementTask) -> ReplicaSets:
-    """Return the replica sets within the budget."""
-    from reconciler.planner.budget import Curve
-
-    curve, most = Curve(task, cluster.balance), budget.bytes or 0
-    if budget.seconds is not None:
-        most = curve.within_time(budget.seconds * (cluster.moves.throttle_bytes_per_second or 0))
-    sets = curve.within(most)
-    return replace(sets, budgeted=curve.budgeted(sets, most))
 
 
 def _refuse_unknown(
@@ -397,11 +252,6 @@ def _absent_but_there(desired: Desired, observed: Cluster) -> Iterator[Problem]:
         if count:
             message = f"broker {id_} is declared absent, but it holds {count} replicas: declare it draining first"
             yield Problem("KR303", message, broker.at)
-
-
-def _with_fixed(task: PlacementTask, held: Ints) -> Ints:
-    """Return who holds each partition [partitions, some], with the replicas that are decided already."""
-    return np.concatenate([held, task.fixed], axis=1) if (task.fixed >= 0).any() else held
 
 
 def _target(task: PlacementTask, held: Ints, leader: Ints) -> tuple[Ints, Target]:

@@ -120,8 +120,10 @@ def off_spread(task: PlacementTask, held: Ints) -> Ints:
 def _in_racks(task: PlacementTask, held: Ints) -> tuple[Ints, Ints, Ints]:
     """Return [partitions, racks] the replicas in each rack, and the fewest and the most that the spread asks for."""
     spread, rack = task.spread or task.rule_classes.rows, np.where(held >= 0, task.eligible.rack[held], NONE)
-    count = [(rack == number).sum(axis=1) for number in range(spread.low.shape[1])]
-    return np.column_stack(count), spread.low[task.rule_class], spread.high[task.rule_class]
+    count = np.zeros((len(held), spread.low.shape[1]), dtype=np.int64)
+    for number in range(count.shape[1]):
+        count[:, number] = (rack == number).sum(axis=1)
+    return count, spread.low[task.rule_class], spread.high[task.rule_class]
 
 
 def is_nearest(task: PlacementTask, held: Ints) -> bool:

@@ -258,3 +258,21 @@ def test_a_spread_that_is_preferred_leaves_disks_no_fuller_than_none_and_nothing
     figures("full disks, a spread preferred", ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())))
     assert any(kind.startswith("off") for kind in kinds)
     assert kinds["in two plans"] <= 1 + len(seeds) // 100
+
+
+@parts("seeds", range(16, 300, 22), deep=range(300))
+def test_a_balance_of_loads_leaves_disks_no_fuller_than_rules_alone_would_whose_spread_yields(seeds: range) -> None:
+    yielding = 0
+    for seed in seeds:
+        case = full_cluster(seed, Balance(disk=Within(Fraction(1, 5))))
+        best = least(case)
+        if best is None or case.is_strict:
+            continue
+        preferred = Placement(racks_spread=Spread.PREFER)
+        topics = {name: replace(topic, placement=preferred) for name, topic in case.desired.topics.items()}
+        desired = replace(case.desired, topics=topics)
+        plan = with_own_proof(Planner().plan(desired, case.observed), desired, case.observed, None)
+        assert excess_of(case, plan)[0] == best[0][0], seed
+        assert "KR419" not in _codes(plan), seed
+        yielding += "KR806" in _codes(plan)
+    assert yielding

@@ -258,3 +258,23 @@ def test_a_spread_that_disks_do_not_forbid_is_not_proved_where_the_plan_leaves_i
     assert plan.is_empty
     verdict = prove_end(plan, preferred, observed)
     assert (verdict.wrong, verdict.unproved) == (None, ("racks spread",))
+
+
+@pytest.mark.parametrize("balance", [Balance(), Balance(disk=Within(Fraction(1, 10)))])
+def test_a_spread_yields_to_disks_whatever_the_balance_and_the_bands_that_are_missed_are_named(
+    balance: Balance,
+) -> None:
+    held = {1: 30, 2: 10, 3: 10, 4: 10}
+    brokers = {one: (LogDir("/d", 40, 40 - used),) for one, used in held.items()}
+    observed = in_two_racks("1,2", "1,3", "1,4")
+    sized = {one: replace(broker, log_dirs=brokers[one]) for one, broker in observed.brokers.items()}
+    limits = Limits(disk_use=Fraction(1, 2), at={"diskUse": AT})
+    desired = replace(wanted(Spread.PREFER), cluster=DesiredCluster("c", limits=limits, balance=balance))
+    observed = replace(observed, brokers=sized)
+    plan = Planner().plan_or_remedies(desired, observed)
+    said = {each.code: each.message for each in plan.warnings}
+    assert (plan.summary.bytes, plan.violations) == (10, ())
+    assert "yields to limits.diskUse (cluster.yaml:30). Disks in rack a have too little room" in said["KR806"]
+    assert ("KR842" in said) == (balance != Balance())
+    assert prove_end(plan, desired, observed).wrong is None
+    assert "racks spread" in prove_end(plan, desired, observed).unproved

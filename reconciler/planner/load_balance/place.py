@@ -103,6 +103,24 @@ def placed_with_loads(
     return sets, Leaders(leader), warnings
 
 
+def missed_bands(
+    whole: PlacementTask,
+    unmoved: Unmoved,
+    balance: Balance,
+    load_of: Mapping[TopicPartition, Carried],
+    caps: Caps,
+    *,
+    held: Ints,
+    leaders: Leaders,
+) -> Iterator[Problem]:
+    """Yield warnings of the bands that a placement misses which another search has found."""
+    task = load_task(whole, unmoved, load_of, () if isinstance(balance.topics, Off) else whole.topics)
+    is_open = whole.need > 0
+    if is_open.any():
+        end = Placement(task, whole.mask(held)[is_open] | task.forced, leaders.column[is_open])
+        yield from _warnings(end, bands_of(task, balance, caps), balance)
+
+
 def _mended(whole: PlacementTask, task: LoadTask) -> Bools:
     """Return the sets [rows, brokers] that mend the rules and copy least."""
     held = place_replicas(whole, Balance()).held
