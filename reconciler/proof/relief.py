@@ -4,8 +4,8 @@ The bytes above the limit have to leave the broker, whatever the prices say, and
 
     broker 1    1,000 GiB, of which 800 may be used, 860 are: no plan that mends that copies fewer than 60 GiB
 
-Plans that leave as much above the limit as this one are meant. Replicas that go without a copy (a lower replication
-factor, a deleted topic) may be what leaves, so their bytes are taken off.
+Plans are meant that leave no more above the limit than this one, all disks together. Replicas that go without a copy
+(a lower replication factor, a deleted topic) may be what leaves, so their bytes are taken off.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,16 +20,21 @@ from reconciler.proof.reached import Reached
 
 
 def relieved_bytes(demands: Demands, end: Reached) -> int:
-    """Return the bytes that every plan copies which relieves these disks as much."""
-    above = {broker_id: -left for broker_id, left in _room(demands).items() if left < 0}
+    """Return the bytes that every plan copies which leaves as little above the limit, all disks together."""
+    room = _room(demands)
+    above = {broker_id: -free for broker_id, free in room.items() if free < 0}
     if not above:
         return 0
     snapshot, (now, ends), own = demands.snapshot, _lists(demands, end), _own(demands)
-    total = Fraction(0)
-    for broker_id, freed in _freed(demands, now, ends, above).items():
-        is_here = snapshot.replicas == broker_id
-        price = _cheapest(own[is_here], snapshot.size[is_here.any(axis=1)])
-        total += min(above[broker_id], max(0, freed)) * price
+    freed = _freed(demands, now, ends, room)
+    after = sum(max(0, -free - freed[broker_id]) for broker_id, free in room.items())
+    relief, total = max(0, sum(above.values()) - after), Fraction(0)
+    holders = ((snapshot.replicas == broker_id, broker_id) for broker_id in above)
+    prices = ((_cheapest(own[at], snapshot.size[at.any(axis=1)]), above[broker_id]) for at, broker_id in holders)
+    # No byte of relief costs less than one that leaves the disk where that copies least.
+    for price, most in sorted(prices):
+        total += min(relief, most) * price
+        relief -= min(relief, most)
     is_on_one = np.isin(snapshot.replicas, [*above]).any(axis=1)
     fewer = np.maximum((now >= 0).sum(axis=1) - (ends >= 0).sum(axis=1), 0) * is_on_one
     dropped = exact_sum(exact_product(fewer, own.max(axis=1, initial=0)))

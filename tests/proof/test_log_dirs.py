@@ -95,7 +95,7 @@ def _choices(plan: Plan, observed: Cluster) -> Iterator[Choice]:
 
 
 def _fills(plan: Plan, observed: Cluster, choice: Choice) -> Iterator[tuple[int, Place, Fraction]]:
-    """Yield the stage, the log dir and how full it is, in each state in which something comes into it."""
+    """Yield the stage, the log dir and how full it is, in each state in which bytes come into it."""
     dirs = {(b, one.path): one for b, broker in observed.brokers.items() for one in broker.log_dirs}
     used = {place: (one.total_bytes or 0) - (one.usable_bytes or 0) for place, one in dirs.items()}
     lies = {key: (p.replicas[0], p.log_dirs[0] or "") for key, p in observed.partitions()}
@@ -110,7 +110,7 @@ def _fills(plan: Plan, observed: Cluster, choice: Choice) -> Iterator[tuple[int,
             for (key, start, end), how in zip(moves, state, strict=True):
                 now[end] += sizes[key] if how != "0" else 0
                 now[start] -= sizes[key] if how == "2" else 0
-                filling |= {end} if how == "1" else set()
+                filling |= {end} if how == "1" and sizes[key] else set()
             yield from ((stage.number, place, Fraction(now[place], dirs[place].total_bytes or 1)) for place in filling)
         for key, start, end in moves:
             used[start] -= sizes[key]
