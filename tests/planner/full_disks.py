@@ -106,6 +106,12 @@ def full_cluster(seed: int, balance: Balance | None = None) -> Full:
     return Full(Desired(cluster, topics=declared), observed, factor, is_strict)
 
 
+def with_spread(case: Full, spread: Spread) -> Desired:
+    """Return what is asked of the cluster, with another spread over racks in each topic."""
+    topics = {n: replace(topic, placement=Placement(racks_spread=spread)) for n, topic in case.desired.topics.items()}
+    return replace(case.desired, topics=topics)
+
+
 Excess = tuple[int, int]
 """Bytes above the limit, of all disks together: in the end; and at the worst moments, the end among them."""
 

@@ -9,7 +9,8 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import parts
 from helpers.figures import Tell
-from planner.full_disks import after, excess_of, full_cluster, least
+from ortools.sat.python import cp_model
+from planner.full_disks import after, excess_of, full_cluster, least, with_spread
 from planner.full_log_dirs import after as after_dirs
 from planner.full_log_dirs import full_dirs
 from planner.full_log_dirs import least as least_dirs
@@ -26,7 +27,6 @@ from reconciler.model.desired import (
     DesiredTopic,
     Even,
     Limits,
-    Placement,
     Spread,
     TopicPolicy,
     Within,
@@ -35,6 +35,7 @@ from reconciler.model.disk_space import NO_SPACE
 from reconciler.model.plan import Plan
 from reconciler.model.problem import DISK_USE, PlacementInfeasible, Severity
 from reconciler.model.stage import moves_of
+from reconciler.planner.space import search
 from reconciler.workflow.own_proof import with_own_proof
 from reconciler.workflow.plan import Planner
 
@@ -241,9 +242,7 @@ def test_a_spread_that_is_preferred_leaves_disks_no_fuller_than_none_and_nothing
         best = least(case)
         if case.factor == 1 or case.is_strict or best is None:
             continue
-        preferred = Placement(racks_spread=Spread.PREFER)
-        topics = {name: replace(topic, placement=preferred) for name, topic in case.desired.topics.items()}
-        desired = replace(case.desired, topics=topics)
+        desired = with_spread(case, Spread.PREFER)
         plan = with_own_proof(Planner().plan(desired, case.observed), desired, case.observed, None)
         end, whole = excess_of(case, plan)
         assert end == best[0][0], seed
@@ -268,11 +267,44 @@ def test_a_balance_of_loads_leaves_disks_no_fuller_than_rules_alone_would_whose_
         best = least(case)
         if best is None or case.is_strict:
             continue
-        preferred = Placement(racks_spread=Spread.PREFER)
-        topics = {name: replace(topic, placement=preferred) for name, topic in case.desired.topics.items()}
-        desired = replace(case.desired, topics=topics)
+        desired = with_spread(case, Spread.PREFER)
         plan = with_own_proof(Planner().plan(desired, case.observed), desired, case.observed, None)
         assert excess_of(case, plan)[0] == best[0][0], seed
         assert "KR419" not in _codes(plan), seed
         yielding += "KR806" in _codes(plan)
     assert yielding
+
+
+@pytest.mark.parametrize("seed", range(0, 200, 9))
+def test_a_search_that_finds_nothing_leaves_what_moving_one_replica_after_another_relieves(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "solved", lambda *_, **__: (cp_model.UNKNOWN, cp_model.CpSolver()))
+    case = hopeless_cluster(seed)
+    plan = with_own_proof(Planner().plan(case.desired, case.observed), case.desired, case.observed, None)
+    (named,) = plan.violations
+    assert (named.code, named.message.startswith(f"broker {case.broker} would hold ")) == (DISK_USE, True)
+    assert plan.summary.bytes == case.relief
+    (said,) = (problem.message for problem in plan.warnings if problem.code == NO_SPACE)
+    assert "all placements were searched" not in said or "not all placements were searched" in said
+
+
+@parts("seeds", range(0, 300, 10), deep=range(300))
+def test_without_a_search_disks_get_no_fuller_and_no_rule_is_broken(
+    seeds: range, monkeypatch: pytest.MonkeyPatch, figures: Tell
+) -> None:
+    monkeypatch.setattr(search, "solved", lambda *_, **__: (cp_model.UNKNOWN, cp_model.CpSolver()))
+    reached = Counter[str]()
+    for seed in seeds:
+        case = full_cluster(seed)
+        best = least(case)
+        if best is None:
+            continue
+        desired = with_spread(case, Spread.STRICT if case.is_strict else Spread.PREFER)
+        plan = with_own_proof(Planner().plan(desired, case.observed), desired, case.observed, None)
+        end, whole = excess_of(case, plan)
+        assert "KR419" not in _codes(plan), seed
+        assert (DISK_USE in _codes(plan)) == (whole > 0), seed
+        reached["least" if end == best[0][0] else "more"] += 1
+    figures("full disks without a search", ", ".join(f"{kind} {count}" for kind, count in sorted(reached.items())))
+    assert reached["least"] > len(seeds) // 2

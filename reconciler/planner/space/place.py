@@ -21,6 +21,7 @@ from reconciler.planner.placement_task import PlacementTask
 from reconciler.planner.replicas import ReplicaSets, copied, place_replicas
 from reconciler.planner.rows import Standing
 from reconciler.planner.space.disks import Disks
+from reconciler.planner.space.relief import relieved
 from reconciler.planner.space.search import NO_EXCESS, Excess, Goal, OffSpread, Search
 from reconciler.planner.spread import loosened
 
@@ -110,7 +111,7 @@ def with_room(task: PlacementTask, balance: Balance, sets: ReplicaSets, disks: D
     if not len(disks.crowded(sets.held)) and not disks.is_tight.any():
         return Roomy(sets)
     search = _Rooms(task, balance, sets, disks)
-    found = search.within(NO_EXCESS, is_last=is_last)
+    found = search.within(NO_EXCESS, is_last=is_last) if not search.bound else Roomy(None)
     if found.sets is not None or (search.is_for_loads and not is_last):
         return found
     return search.least()
@@ -142,6 +143,23 @@ class _Rooms:
         may_yield = self.task.spread is None and not self.task.rule_classes.is_strict.all()
         return place_replicas(loosened(self.task), self._uncounted) if may_yield else None
 
+    @cached_property
+    def bound(self) -> int:
+        """Bytes above the limit that there are with every placement."""
+        return self.disks.least_excess()
+
+    @cached_property
+    def start(self) -> Ints:
+        """Who holds each partition if full disks are relieved one replica at a time, as the rules allow."""
+        face = self.unbalanced.balanced
+        return self.sets.held if face is None else relieved(self.disks, face, self.sets.held)
+
+    @cached_property
+    def unspread_start(self) -> Ints:
+        """The same off a spread that is not strict."""
+        face = None if self.unspread is None else self.unspread.balanced
+        return self.start if face is None else relieved(self.disks, face, self.start)
+
     @property
     def _uncounted(self) -> Balance:
         return replace(self.balance, replicas=Off(), topics=Off())
@@ -164,19 +182,20 @@ class _Rooms:
         if self.is_for_loads and not is_last:
             return Roomy(None, searched)
         if first:
-            roomy = self._of_all(self.unbalanced, excess)
+            roomy = self._of_all(self.unbalanced, self.start, excess)
             searched = roomy.searched
             if roomy.sets is not None:
                 return roomy
         if self.unspread is not None:
-            return self._of_all(self.unspread, excess, OffSpread(task))
+            return self._of_all(self.unspread, self.unspread_start, excess, OffSpread(task))
         return Roomy(None, searched)
 
-    def _of_all(self, sets: ReplicaSets, excess: Excess, *goals: Goal) -> Roomy:
+    def _of_all(self, sets: ReplicaSets, start: Ints, excess: Excess, *goals: Goal) -> Roomy:
         """Return of all these sets the best by the goals, then the nearest to the balance, then what copies least."""
         targets = [*asked_of_replicas(self.task, self.balance)]
         costs = [cost for _, cost in copied(self.task)]
-        table, searched = self._nearest(sets.balanced, excess, [*goals, *(target for _, target in targets), *costs])
+        every = [*goals, *(target for _, target in targets), *costs]
+        table, searched = self._nearest(sets.balanced, excess, every, start)
         if table is None:
             return Roomy(None, searched)
         least = {level.objective: level.value for level in self.sets.proof.levels}
@@ -186,14 +205,16 @@ class _Rooms:
 
     def least(self) -> Roomy:
         """Return the best of the placements with which disks are above the limit by the least."""
-        bound, face = self.disks.least_excess(), (self.unspread or self.unbalanced).balanced
-        found, how = None, Searched(is_proved=False)
-        if face is not None:
+        face, start = (self.unspread or self.unbalanced).balanced, self.unspread_start
+        reached, how = int(self.disks.excess(start).sum()), Searched(is_proved=False)
+        found = Excess(reached, reached)
+        if reached > self.bound and face is not None:
             free, table, is_whole = self._choices(face)
-            search = Search(self.disks, face, free, table, excess=None)
-            found, is_proved = search.least_excess(bound)
-            how = Searched(is_whole, is_proved, search.steps)
-        roomy = self.within(found) if found is not None else Roomy(None)
+            search = Search(self.disks, face, free, table, hint=start, excess=None)
+            least, is_proved = search.least_excess(self.bound)
+            if least is not None and least <= found:
+                found, how = least, Searched(is_whole, is_proved, search.steps)
+        roomy = self.within(found)
         excess = roomy.excess
         if roomy.sets is None:
             # The placement that counts prefer stays: no better one was found.
@@ -201,11 +222,11 @@ class _Rooms:
             how = replace(how, is_proved=False)
         is_known = self.task.is_size_known
         return replace(
-            roomy, excess=excess, for_excess=how, is_bound=is_known and excess == bound, is_size_known=is_known
+            roomy, excess=excess, for_excess=how, is_bound=is_known and excess == self.bound, is_size_known=is_known
         )
 
     def _nearest(
-        self, face: Standing | None, excess: Excess, goals: Sequence[Goal] = ()
+        self, face: Standing | None, excess: Excess, goals: Sequence[Goal] = (), start: Ints | None = None
     ) -> tuple[Ints | None, Searched]:
         """Return the best table that the face and the disks allow, and of several the nearest to the best by counts."""
         disks, table = self.disks, self.sets.held
@@ -216,9 +237,16 @@ class _Rooms:
             return (table if disks.excess(table).sum() <= excess.end else None), Searched()
         if not is_whole and not goals and not len(self._crowded(table)):
             return table, Searched(is_whole=False)
-        search = Search(disks, face, free, table, excess=excess)
+        search = Search(disks, face, free, table, hint=start, excess=excess)
         found, is_proved = search.found(goals)
+        if found is None and start is not None and not is_proved and self._is_within(start, excess):
+            found = start
         return found, Searched(is_whole, is_proved, search.steps)
+
+    def _is_within(self, table: Ints, excess: Excess) -> bool:
+        """Whether a table leaves no more than that above the limit, if the way to it does not matter."""
+        is_open = bool(excess.end) or not len(self.disks.crowded(table))
+        return is_open and not self.disks.is_tight.any() and self.disks.excess(table).sum() <= excess.end
 
     def _choices(self, face: Standing) -> tuple[Bools, Ints, bool]:
         """Return the free choices to search, the table that others stay as, and whether these are all free choices."""

@@ -57,16 +57,24 @@ class Search:
     """An integer program over some rows of a face; the others stay as the table has them."""
 
     def __init__(
-        self, disks: Disks, face: Standing, free: Bools, table: Ints, *, excess: Excess | None = NO_EXCESS
+        self,
+        disks: Disks,
+        face: Standing,
+        free: Bools,
+        table: Ints,
+        *,
+        hint: Ints | None = None,
+        excess: Excess | None = NO_EXCESS,
     ) -> None:
         """Take the rules and counts of the face, and the disks.
 
-        `excess`: what is allowed of it; None: any.
+        `hint`: a table to begin with. `excess`: what is allowed of it; None: any.
         """
         self._disks, self._face, self._table = disks, face, table
         self._rows, self._free = np.flatnonzero(free.any(axis=1)), free
         self._model = cp_model.CpModel()
         self._now = marked(table[face.number], free.shape[1])
+        self._hint = self._now if hint is None else marked(hint[face.number], free.shape[1])
         pairs = zip(*(each.tolist() for each in np.nonzero(free)), strict=True)
         self._takes = {(row, column): self._model.new_bool_var("") for row, column in pairs}
         self._filled: list[tuple[cp_model.LinearExprT, int]] = []
@@ -94,7 +102,7 @@ class Search:
         for number, objective in enumerate(objectives):
             self._model.clear_hints()
             for (row, column), take in self._takes.items():
-                hint = bool(self._now[row, column]) if solver is None else solver.boolean_value(take)
+                hint = bool(self._hint[row, column]) if solver is None else solver.boolean_value(take)
                 self._model.add_hint(take, hint)
             each = objective()
             self._model.minimize(each)
@@ -113,7 +121,7 @@ class Search:
         The end comes first, so that nothing is left to do for a plan that begins where this one ends.
         """
         for (row, column), take in self._takes.items():
-            self._model.add_hint(take, bool(self._now[row, column]))
+            self._model.add_hint(take, bool(self._hint[row, column]))
         found, is_proved = list[int](), True
         for all_disks, least in zip(zip(*self._excess, strict=True), (bound, bound), strict=True):
             self._model.add(sum(all_disks) >= least)

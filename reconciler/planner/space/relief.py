@@ -1,0 +1,92 @@
+"""Relieves full disks one replica at a time: where a search begins, and what stands if it finds nothing better."""
+
+import numpy as np
+
+from reconciler.model.columns import NONE, Ints
+from reconciler.planner.cheapest_sets import bounds_of
+from reconciler.planner.rows import Standing, marked
+from reconciler.planner.space.disks import Disks
+
+
+def relieved(disks: Disks, face: Standing, table: Ints) -> Ints:
+    """Return the table with replicas of full brokers moved to others that have room, as the face allows.
+
+    The fullest broker gives first, of its replicas the smallest that is enough, else the largest. What is copied anyway
+    goes before what is not. The table stays as it is if this does not help.
+    """
+    if face.choices.has_cells:
+        return table
+    relief = _Relief(disks, face, table)
+    relief.run()
+    return min(relief.table, table, key=lambda each: int(disks.excess(each).sum()))
+
+
+class _Relief:
+    def __init__(self, disks: Disks, face: Standing, table: Ints) -> None:
+        number, rack = face.number, face.demand.rules.rack
+        every = np.arange(len(number))
+        self._disks, self._face, self._before = disks, face, table
+        self._free = face.choices.states(face.demand, every) == 0
+        self._held = marked(table[number], len(rack))
+        self._present = marked(disks.task.replicas[number], len(rack))
+        self._bounds = bounds_of(face.demand, face.choices, every)
+        self._left = disks.left(table)
+        self._copy = disks.task.size[number]
+        # What a replica frees: a present one its own bytes, a new one those of a copy.
+        self._frees = np.repeat(self._copy[:, None], len(rack), axis=1)
+        row, seat = np.nonzero(disks.task.replicas[number] >= 0)
+        self._frees[row, disks.task.replicas[number][row, seat]] = disks.own[number][row, seat]
+        self._in_rack = np.column_stack(
+            [self._held[:, rack == each].sum(axis=1) for each in range(self._bounds.low.shape[1])]
+        )
+
+    @property
+    def table(self) -> Ints:
+        """The brokers of all rows, as in the table given."""
+        table = self._before.copy(order="F")
+        changed = np.flatnonzero((self._held != marked(table[self._face.number], self._held.shape[1])).any(axis=1))
+        for row in changed.tolist():
+            columns = np.flatnonzero(self._held[row])
+            table[self._face.number[row]] = NONE
+            table[self._face.number[row], : len(columns)] = columns
+        return table
+
+    def run(self) -> None:
+        """Move replicas away from each broker that is too full until it is not, or none of them has a place."""
+        is_stuck = np.zeros_like(self._left, dtype=np.bool_)
+        while (np.where(is_stuck, 0, self._left) < 0).any():
+            broker = int(np.where(is_stuck, 0, self._left).argmin())
+            is_stuck[broker] = not self._give(broker)
+
+    def _give(self, broker: int) -> bool:
+        """Move one replica away from that broker, if any of them has a place."""
+        rack, racks = self._face.demand.rules.rack, self._in_rack
+        count, (least, most) = self._held.sum(axis=0), self._face.choices.bounds(are_cells=False)
+        rows = np.flatnonzero(self._held[:, broker] & self._free[:, broker] & (self._frees[:, broker] > 0))
+        if not len(rows) or count[broker] <= least[broker]:
+            return False
+        here, each = rack[broker], np.arange(len(rows))[:, None]
+        is_open = self._free[rows] & ~self._held[rows] & (count < most)
+        is_open &= (self._left >= self._copy[rows, None]) & np.asarray(self._left >= 0)
+        may_leave = (racks[rows, here] > self._bounds.low[rows, here])[:, None]
+        may_come = (racks[rows] < self._bounds.high[rows])[each, rack]
+        is_open &= (rack == here) | (may_leave & may_come)
+        rows, is_open = rows[is_open.any(axis=1)], is_open[is_open.any(axis=1)]
+        if not len(rows):
+            return False
+        frees, lacks = self._frees[rows, broker], -int(self._left[broker])
+        is_enough = frees >= lacks
+        first = np.lexsort((np.where(is_enough, frees, -frees), ~is_enough, self._present[rows, broker]))[0]
+        row, columns = int(rows[first]), np.flatnonzero(is_open[first])
+        # A broker that has the replica already needs no copy; then the rack with the fewest, and the most room.
+        order = np.lexsort((-self._left[columns], racks[row, rack[columns]], ~self._present[row, columns]))
+        self._move(row, broker, int(columns[order[0]]))
+        return True
+
+    def _move(self, row: int, broker: int, to: int) -> None:
+        rack = self._face.demand.rules.rack
+        self._held[row, [broker, to]] = False, True
+        self._in_rack[row, rack[broker]] -= 1
+        self._in_rack[row, rack[to]] += 1
+        self._left[broker] += self._frees[row, broker]
+        self._left[to] -= self._frees[row, to]
