@@ -27,6 +27,7 @@ class _Relief:
         every = np.arange(len(number))
         self._disks, self._face, self._before = disks, face, table
         self._free = face.choices.states(face.demand, every) == 0
+        self._takes_in = ~np.isin(np.arange(len(rack)), np.setdiff1d(disks.broker, disks.broker[disks.is_open]))
         self._held = marked(table[number], len(rack))
         self._present = marked(disks.task.replicas[number], len(rack))
         self._bounds = bounds_of(face.demand, face.choices, every)
@@ -36,9 +37,9 @@ class _Relief:
         self._frees = np.repeat(self._copy[:, None], len(rack), axis=1)
         row, seat = np.nonzero(disks.task.replicas[number] >= 0)
         self._frees[row, disks.task.replicas[number][row, seat]] = disks.own[number][row, seat]
-        self._in_rack = np.column_stack(
-            [self._held[:, rack == each].sum(axis=1) for each in range(self._bounds.low.shape[1])]
-        )
+        self._in_rack = np.zeros_like(self._bounds.low)
+        for each in range(self._in_rack.shape[1]):
+            self._in_rack[:, each] = self._held[:, rack == each].sum(axis=1)
 
     @property
     def table(self) -> Ints:
@@ -66,7 +67,7 @@ class _Relief:
         if not len(rows) or count[broker] <= least[broker]:
             return False
         here, each = rack[broker], np.arange(len(rows))[:, None]
-        is_open = self._free[rows] & ~self._held[rows] & (count < most)
+        is_open = self._free[rows] & ~self._held[rows] & self._takes_in & (count < most)
         is_open &= (self._left >= self._copy[rows, None]) & np.asarray(self._left >= 0)
         may_leave = (racks[rows, here] > self._bounds.low[rows, here])[:, None]
         may_come = (racks[rows] < self._bounds.high[rows])[each, rack]
