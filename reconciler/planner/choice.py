@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chosen:
-    """Who holds and who leads each partition, and what to say of it."""
+    """A placement: who holds and who leads each partition, with its warnings."""
 
     sets: ReplicaSets
     leaders: Leaders
@@ -39,14 +39,14 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is to be placed, and what decides where."""
+    """A task, with the rules and loads that decide where its partitions go."""
 
     task: PlacementTask
     unmoved: Unmoved
     cluster: DesiredCluster
-    carried: Measured | None  # None: nothing asks for loads
+    carried: Measured | None  # None if no rule asks for loads
     caps: Caps
-    disks: "Disks | None"  # None: how full they get does not matter
+    disks: "Disks | None"  # None if any may be filled
     budget: Budget | None
     is_part: bool  # only the topics that --only names may move
 
@@ -61,7 +61,7 @@ class Choice:
             return replace(self._by_loads(self.carried), disk_excess=0 if disks is None else None)
         is_last = self.carried is None or has_many_parts(balance, *many)
         chosen, fits = self._by_counts(is_last=is_last)
-        # What is best by counts stands where it keeps the limits: then it is exact.
+        # The placement by counts is exact, so it is taken if it keeps the limits.
         if self.carried is None or is_last or (fits and not is_above(chosen)):
             return chosen
         nearer = self._nearer(chosen, self.carried)
@@ -80,7 +80,7 @@ class Choice:
             from reconciler.planner.space.place import with_room
 
             roomy: Roomy | None = with_room(task, cluster.balance, sets, disks, is_last=is_last or budgeted is not None)
-            # Within a budget what fits the disks may copy no more than it, and must be bought as well.
+            # A placement that fits the disks may copy no more than the budget, and must be bought as well.
             if budgeted is not None and not (roomy and roomy.sets and _is_as_bought(sets, roomy.sets, budgeted)):
                 roomy, budgeted = self._mended_with_room(budgeted, disks)
                 is_better = roomy and roomy.sets and disks.excess(roomy.sets.held).sum() < disks.excess(sets.held).sum()
@@ -108,7 +108,7 @@ class Choice:
         return replace(sets, budgeted=curve.budgeted(sets, most))
 
     def _mended_with_room(self, budgeted: Budgeted, disks: "Disks") -> "tuple[Roomy | None, Budgeted]":
-        """Return the least that mends rules and relieves disks, and what it copies: a budget forbids neither."""
+        """Return the least placement that mends rules and relieves disks, and its bytes: a budget forbids neither."""
         from reconciler.planner.budget import Curve
         from reconciler.planner.space.place import with_room
 
@@ -150,7 +150,7 @@ class Choice:
         return _without_bound(replace(mended, warnings=(*mended.warnings, *missed)))
 
     def _nearer(self, chosen: Chosen, carried: Measured) -> Chosen:
-        """Return what loads find instead of this, which does not keep a limit; this where no linear program tells."""
+        """Return the placement that loads find instead of this one, which exceeds a limit; else this one."""
         from reconciler.planner.load_balance.column_generation import NoSolution
 
         try:
@@ -181,6 +181,6 @@ def _without_bound(chosen: Chosen) -> Chosen:
 
 
 def _is_as_bought(sets: ReplicaSets, roomy: ReplicaSets, budgeted: Budgeted) -> bool:
-    """Whether others are within the budget too, and have the same proof of what it bought."""
+    """Whether other sets are within the budget too, and prove the same of the balance that it bought."""
     bought, others = ([level for level in each.proof.levels if level.weight] for each in (sets, roomy))
     return bought == others and roomy.proof.value <= max(budgeted.bytes, sets.proof.value)

@@ -27,8 +27,9 @@ def urgency(case: Case, move: Move, held: Sequence[int], isr: Collection[int]) -
 def no_move_waits_for_a_less_urgent_one(case: Case) -> None:
     """A step that a stage had room for, but for less urgent ones, is in it.
 
-    Told apart are disks, which may forbid it, and steps between the same brokers, which wait for each other. A step
-    that follows a less urgent one of its partition is no more urgent: what was to be repaired is repaired by then.
+    Told apart are disks, which may forbid it or another step of its partition, and steps between the same brokers,
+    which wait for each other. A step that follows a less urgent one of its partition is no more urgent: what was to be
+    repaired is repaired by then.
     """
     stages = [stage for stage in case.staged().stages if isinstance(stage, ReassignStage)]
     partition = dict(case.observed.partitions())
@@ -40,6 +41,7 @@ def no_move_waits_for_a_less_urgent_one(case: Case) -> None:
         ranks[move] = max(own, highest.get(move.topic_partition, 0))
         if not move.is_reorder:
             highest[move.topic_partition] = ranks[move]
+    added = {move.topic_partition: move.added for move in case.moves}
     ready_at: dict[int, list[Move]] = {number: [] for number in range(len(stages))}
     last = {move.topic_partition: -1 for stage in stages for move in stage.moves}
     for number, stage in enumerate(stages):
@@ -52,7 +54,7 @@ def no_move_waits_for_a_less_urgent_one(case: Case) -> None:
         alike = Counter((frozenset(move.added), frozenset(move.removed)) for move in waiting)
         for move in waiting if is_copying else []:
             is_alone = alike[frozenset(move.added), frozenset(move.removed)] == 1
-            is_forbidden = is_disk_known(case, move.added) or has_several_dirs(case, move.removed)
+            is_forbidden = is_disk_known(case, added[move.topic_partition]) or has_several_dirs(case, move.removed)
             if move.added and is_alone and not is_forbidden:
                 stage, rank = stages[number], ranks[move]
                 as_urgent = [one for one in stage.moves if one.is_reorder or ranks[one] <= rank]

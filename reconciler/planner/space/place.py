@@ -150,7 +150,7 @@ class _Rooms:
 
     @cached_property
     def start(self) -> Ints:
-        """Who holds each partition if full disks are relieved one replica at a time, as the rules allow."""
+        """The sets after full disks are relieved one replica at a time, as the rules allow."""
         face = self.unbalanced.balanced
         return self.sets.held if face is None else relieved(self.disks, face, self.sets.held)
 

@@ -1,4 +1,4 @@
-"""Relieves full disks one replica at a time: where a search begins, and what stands if it finds nothing better."""
+"""Relieves full disks one replica at a time: the start of a search, and its result if it finds nothing better."""
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from reconciler.planner.space.disks import Disks
 def relieved(disks: Disks, face: Standing, table: Ints) -> Ints:
     """Return the table with replicas of full brokers moved to others that have room, as the face allows.
 
-    The fullest broker gives first, of its replicas the smallest that is enough, else the largest. What is copied anyway
-    goes before what is not. The table stays as it is if this does not help.
+    The fullest broker gives first, of its replicas the smallest that is enough, else the largest. New ones go before
+    present ones, as they are copied anyway. The table stays as it is if this does not help.
     """
     if face.choices.has_cells:
         return table
@@ -22,6 +22,8 @@ def relieved(disks: Disks, face: Standing, table: Ints) -> Ints:
 
 
 class _Relief:
+    """The rows of a face with who holds them, and the room that is left on each broker."""
+
     def __init__(self, disks: Disks, face: Standing, table: Ints) -> None:
         number, rack = face.number, face.demand.rules.rack
         every = np.arange(len(number))
@@ -33,7 +35,7 @@ class _Relief:
         self._bounds = bounds_of(face.demand, face.choices, every)
         self._left = disks.left(table)
         self._copy = disks.task.size[number]
-        # What a replica frees: a present one its own bytes, a new one those of a copy.
+        # A present replica frees its own bytes, a new one those of a copy.
         self._frees = np.repeat(self._copy[:, None], len(rack), axis=1)
         row, seat = np.nonzero(disks.task.replicas[number] >= 0)
         self._frees[row, disks.task.replicas[number][row, seat]] = disks.own[number][row, seat]
