@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reconciler.model.cluster import Broker, Cluster
-from reconciler.model.columns import NONE, Bools, Ints, is_at, is_missing
+from reconciler.model.columns import NONE, Bools, Ints, exact_product, is_at, is_missing
 from reconciler.model.disk_space import Space, bytes_held, deleted_bytes
 from reconciler.model.table_maker import table_of
 from reconciler.planner.cheapest_sets import LARGEST
@@ -53,8 +53,8 @@ class Disks:
     def least_excess(self) -> int:
         """Return bytes above the limit that there are with every placement: a bound, without racks and counts.
 
-        What no choice moves stays where it is. Beside it, a replica is too large by what it has more than the roomiest
-        disk that may take it::
+        Replicas without a choice stay. Beside them, all others together may have more than the disks' room, and one may
+        have more than the roomiest disk that may take it::
 
             85 of 100 bytes are allowed, and a partition has 90: on each disk, 5 bytes are too many
         """
@@ -80,7 +80,9 @@ class Disks:
             np.where(allowed[task.rule_class[large]], np.maximum(size[large, None] - by_broker, 0), LARGEST), axis=1
         )
         is_needed = (np.arange(excess.shape[1]) < task.need[large, None]) & (excess < LARGEST)
-        return int(np.maximum(-room, 0).sum() + excess[is_needed].sum())
+        is_whole = len(np.unique(self.broker)) == len(by_broker)  # else a broker takes any number of bytes
+        beyond = exact_product(size, task.need)[has_choice].sum() - np.maximum(room, 0).sum() if is_whole else 0
+        return int(np.maximum(-room, 0).sum() + max(excess[is_needed].sum(), beyond))
 
     def left(self, held: Ints) -> Ints:
         """Return the bytes that are left [brokers] once a table holds; where no disk is watched, without end."""

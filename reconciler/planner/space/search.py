@@ -123,8 +123,9 @@ class Search:
         for (row, column), take in self._takes.items():
             self._model.add_hint(take, bool(self._hint[row, column]))
         found, is_proved = list[int](), True
-        for all_disks, least in zip(zip(*self._excess, strict=True), (bound, bound), strict=True):
-            self._model.add(sum(all_disks) >= least)
+        # Without steps nothing is looked at but the end.
+        for all_disks in [*zip(*self._excess, strict=True)][: 2 if self.steps else 1]:
+            self._model.add(sum(all_disks) >= bound)
             self._model.minimize(sum(all_disks))
             # Presolve takes the variables of the excess out, and with them what bounds their sum.
             status, solver = solved(self._model, EFFORT, is_presolved=False)
@@ -133,7 +134,7 @@ class Search:
             is_proved &= status == cp_model.OPTIMAL
             found.append(round(solver.objective_value))
             self._model.add(sum(all_disks) <= found[-1])
-        return (Excess(*found) if found else NO_EXCESS), is_proved
+        return (Excess(found[0], found[-1]) if found else NO_EXCESS), is_proved
 
     def _fullest(self) -> cp_model.LinearExprT:
         """Return how full the fullest disk is that takes anything in, at any moment."""
