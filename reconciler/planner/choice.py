@@ -55,11 +55,11 @@ class Choice:
         balance, disks = self.cluster.balance, self.disks
         # A topic of one partition has no more than one replica on a broker anyway.
         many = int((np.bincount(self.task.topic) > 1).sum()), len(self.task.eligible.ids)
-        if self.carried is not None and has_loads(balance):
+        if self.carried is not None and has_loads(balance) and self.task.eligible.ids:
             refuse_many_parts(balance, *many)
             # This search knows the end alone: with more to look at on the way it would find the same.
             return replace(self._by_loads(self.carried), disk_excess=0 if disks is None else None)
-        is_last = self.carried is None or has_many_parts(balance, *many)
+        is_last = self.carried is None or not self.task.eligible.ids or has_many_parts(balance, *many)
         chosen, fits = self._by_counts(is_last=is_last)
         # The placement by counts is exact, so it is taken if it keeps the limits.
         if self.carried is None or is_last or (fits and not is_above(chosen)):

@@ -56,7 +56,7 @@ def _verdict(plan: Plan, desired: Desired, observed: Cluster, loads: Loads | Non
     try:
         demands = demands_of(desired, observed, plan.source.only, _spared(plan))
         end, budget = reached(plan, demands), budget_of(plan)
-        is_within_bands = _is_within_bands(plan.proof, desired, demands)
+        is_within_bands = demands.is_anything_open and _is_within_bands(plan.proof, desired, demands)
         refuse_unasked(plan.proof.levels, has_budget=budget is not None, has_loads=is_within_bands)
         levels: tuple[PriceLevel, ...]
         if is_within_bands:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,7 +23,7 @@ from reconciler.model.budget import Budget, CurveReport, WindowsNeeded
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import MAX_INTEGER
-from reconciler.model.desired import Desired, Off
+from reconciler.model.desired import Desired, LogDirState, Off
 from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.gates import LEAST_COVERAGE, UNTOLD, Gate, GateFailed, Seen, failures
 from reconciler.model.loads import Loads, Statistic
@@ -245,9 +244,15 @@ class Planner:
             if found and (placed.moves, placed.topic_changes) == (found[-1][0].moves, found[-1][0].topic_changes):
                 _, inside, staged = found[-1]
             else:
-                inside, staged = self._in_dirs(
-                    desired, observed, rules, changes, names=names, placed=placed, relieved=relieved
-                )
+                try:
+                    inside, staged = self._in_dirs(
+                        desired, observed, rules, changes, names=names, placed=placed, relieved=relieved
+                    )
+                except PlacementInfeasible:
+                    # This placement leaves a draining log dir no room, so the placement before it is kept.
+                    if found:
+                        break
+                    raise
             found.append((placed, inside, staged))
             # Disks are a search of their own, which few plans need: only where one is too full are they looked at.
             if share is None or placed.disk_excess is None or sum(staged.crowded.values()) <= placed.disk_excess:
@@ -255,7 +260,7 @@ class Planner:
             # Where the end fits and the way to it does not, the way is looked at too, at last of all brokers.
             if space is None:
                 space = Space(
-                    share, inside=frozenset(_with_full_dirs(staged.crowded, observed, share)), relieved=relieved
+                    share, inside=frozenset(_with_full_dirs(staged.crowded, desired, observed)), relieved=relieved
                 )
             elif space.tight != frozenset(observed.brokers):
                 new = staged.crowded.keys() - space.tight
@@ -303,7 +308,7 @@ class Planner:
         first = attempt(())
         crowded = [id_ for id_ in first[1].crowded if len(observed.brokers[id_].sized_dirs) > 1]
         tried = [first, attempt(crowded)] if crowded else [first]
-        full = _with_full_dirs(crowded, observed, desired.cluster.limits.disk_use)
+        full = [*_with_full_dirs(crowded, desired, observed)]
         tried += [attempt(crowded, full)] if full else []
         return min(tried, key=lambda each: (each[1].end_excess, sum(each[1].crowded.values())))
 
@@ -457,14 +462,15 @@ def _matching(desired: Desired, observed: Cluster, patterns: Sequence[str]) -> f
     return frozenset(name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns))
 
 
-def _with_full_dirs(broker_ids: Iterable[int], observed: Cluster, share: Fraction | None) -> list[int]:
-    """Return the brokers, of those given, of whose several log dirs one is above the limit already."""
-    dirs = {broker_id: observed.brokers[broker_id].sized_dirs for broker_id in broker_ids}
-    return [
-        broker_id
-        for broker_id, log_dirs in dirs.items()
-        if len(log_dirs) > 1 and any(log_dir.used > log_dir.total * (share or 1) for log_dir in log_dirs)
-    ]
+def _with_full_dirs(broker_ids: Iterable[int], desired: Desired, observed: Cluster) -> Iterator[int]:
+    """Yield the brokers that have several open log dirs, one of them above the limit already."""
+    share = desired.cluster.limits.disk_use or 1
+    for broker_id in broker_ids:
+        log_dirs, declared = observed.brokers[broker_id].sized_dirs, desired.cluster.broker(broker_id).log_dirs
+        closed = {log_dir.path for log_dir in declared if log_dir.state is not LogDirState.ACTIVE}
+        is_full = [dir_.used > dir_.total * share for dir_ in log_dirs if dir_.is_open and dir_.path not in closed]
+        if len(is_full) > 1 and any(is_full):
+            yield broker_id
 
 
 def _holding(observed: Cluster, names: Collection[str]) -> frozenset[int]:

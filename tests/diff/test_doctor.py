@@ -183,6 +183,9 @@ def test_a_dead_broker_is_an_error_with_all_that_it_holds_and_a_warning_with_not
     found = findings_of(seen(cluster))
     assert sorted(found) == ["KR650", "KR651"]
     assert (found["KR650"].brokers, found["KR650"].partitions) == ((3,), (A0, A1))
+    assert found["KR650"].next == (
+        "start it; if it will not come back, declare it draining and plan: its replicas are made elsewhere"
+    )
     assert (found["KR651"].severity, found["KR651"].brokers) == (Severity.WARNING, (6,))
 
 

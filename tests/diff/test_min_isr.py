@@ -198,6 +198,14 @@ def test_a_new_topic_below_its_declared_min_isr_is_refused_where_the_brokers_giv
     assert len(compare(allowed, observed, topic_rules(allowed, observed)).topic_changes) == 1
 
 
+def test_a_new_topic_whose_factor_the_brokers_give_is_reported_at_their_min_isr() -> None:
+    observed = small_cluster("u-0: 1,2")
+    settings = {"default.replication.factor": "2", MIN_ISR: "2"}
+    observed = replace(observed, brokers={b: replace(one, settings=settings) for b, one in observed.brokers.items()})
+    plan = plan_of(Desired(DesiredCluster("c"), {"t": DesiredTopic("t", partitions=1)}), observed)
+    assert [each.code for each in reported(plan)] == [AT]
+
+
 @pytest.mark.parametrize(("min_isr", "code"), [("1", None), ("2", AT), ("3", BELOW)])
 def test_a_rollback_reports_where_it_goes_back_to(min_isr: str, code: str | None) -> None:
     before = small_cluster("t-0: 1,2 size 5")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from helpers.clusters.small_cluster import small_cluster, with_cordons
 
@@ -110,3 +112,12 @@ def test_the_longest_matching_pattern_speaks() -> None:
     )
     rules = topic_rules(Desired(DesiredCluster("c"), patterns=patterns), OBSERVED)
     assert (rules["orders"].spread, rules["audit"].spread) == (Spread.STRICT, Spread.IGNORE)
+
+
+@pytest.mark.parametrize(("replicas", "excess"), [((1, 2, 4), 0), ((1, 2, 3, 5), 1), ((1, 4, 6), 0)])
+def test_beside_brokers_without_a_rack_a_rack_is_crowded_from_one_more_than_its_share_on(
+    replicas: tuple[int, ...], excess: int
+) -> None:
+    racks = {1: "a", 2: "a", 3: "b", 4: None, 5: "a", 6: None}
+    brokers = {id_: replace(OBSERVED.brokers[id_], rack=rack) for id_, rack in racks.items()}
+    assert rules_of(Placement(), observed=replace(OBSERVED, brokers=brokers)).rack_excess(replicas) == excess

@@ -16,6 +16,8 @@ from planner.full_log_dirs import full_dirs
 from planner.full_log_dirs import least as least_dirs
 from planner.hopeless_disks import GIB, LINE, hopeless_cluster
 
+from reconciler.diff.compare import compare
+from reconciler.diff.rules import topic_rules
 from reconciler.model.budget import Budget
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 from reconciler.model.desired import (
@@ -31,10 +33,11 @@ from reconciler.model.desired import (
     TopicPolicy,
     Within,
 )
-from reconciler.model.disk_space import NO_SPACE
+from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.plan import Plan
 from reconciler.model.problem import DISK_USE, PlacementInfeasible, Severity
 from reconciler.model.stage import moves_of
+from reconciler.planner.place import plan_placement
 from reconciler.planner.space import search
 from reconciler.workflow.own_proof import with_own_proof
 from reconciler.workflow.plan import Planner
@@ -125,6 +128,15 @@ def test_one_hopeless_disk_is_named_with_its_excess_and_keeps_no_other_from_reli
         moved = {one for move in moves_of(plan.stages) for one in move.removed}
         assert moved >= {*case.full}, seed
         assert case.broker not in moved, seed
+
+
+def test_a_placement_says_by_how_much_its_disks_are_too_full() -> None:
+    case = hopeless_cluster(0)
+    rules = topic_rules(case.desired, case.observed)
+    changes = compare(case.desired, case.observed, rules)
+    space = Space(case.desired.cluster.limits.disk_use or Fraction(1))
+    assert plan_placement(case.desired, case.observed, rules, changes, space=space).disk_excess == case.excess
+    assert plan_placement(case.desired, case.observed, rules, changes).disk_excess == 0
 
 
 def _planned(

@@ -47,8 +47,11 @@ def _led(seeds: range) -> Iterator[tuple[int, Desired, Cluster]]:
     for seed in seeds:
         desired, observed = random_cluster(seed)
         rack = sorted({broker.rack or "" for broker in observed.brokers.values()})[seed % 2 - 1]
+        # A topic that no file places is left as it is, and a rack for its leader would place it.
         topics = {
             name: replace(topic, placement=replace(topic.placement, racks_leader=frozenset({rack})))
+            if topic.replication_factor is not None or topic.placement != Placement()
+            else topic
             for name, topic in desired.topics.items()
         }
         if is_feasible(problem_of(desired, observed)):

@@ -23,7 +23,7 @@ from reconciler.model.desired import (
 )
 from reconciler.model.move import Reason
 from reconciler.model.plan import Plan
-from reconciler.model.problem import PlacementInfeasible, Severity
+from reconciler.model.problem import Location, PlacementInfeasible, Severity
 from reconciler.model.stage import moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.proof.check import prove
@@ -191,3 +191,16 @@ def test_new_partitions_are_placed_beside_one_without_a_leader() -> None:
     (change,) = plan.topic_changes
     assert not [*moves_of(plan.stages)]
     assert set(change.assignment[1]) <= {1, 2}  # type: ignore[union-attr] # partitions are created
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_a_partition_without_a_leader_is_named_at_its_topic_or_else_at_the_broker_that_is_to_be_emptied(
+    *, is_declared: bool
+) -> None:
+    of_topic, of_broker = Location("topics.yaml", 3), Location("cluster.yaml", 5)
+    observed = small_cluster("t-0: 1", brokers=(1, 2, 3), fenced=[1])
+    draining = {1: DesiredBroker(1, BrokerState.DRAINING, at=of_broker)}
+    topics = {"t": DesiredTopic("t", replication_factor=1, at={"": of_topic})} if is_declared else {}
+    plan = plan_of(Desired(DesiredCluster("c", brokers=draining), topics), observed)
+    (named,) = (problem for problem in plan.warnings if problem.code == "KR817")
+    assert named.at == (of_topic if is_declared else of_broker)

@@ -161,7 +161,7 @@ def reached(desired: Desired, observed: Cluster, broker: int, plan: Plan) -> Cos
 
 
 def overfull(plan: Plan, observed: Cluster, share: Fraction) -> set[tuple[int, str]]:
-    """Return the log dirs that hold more than that share while something comes in.
+    """Return the log dirs that hold more than that share while bytes come in.
 
     In a stage all that comes counts, and what goes is there until its end.
     """
@@ -187,7 +187,7 @@ def overfull(plan: Plan, observed: Cluster, share: Fraction) -> set[tuple[int, s
             going.append(((inside.broker, inside.from_dir), inside.bytes))
         for place, size in coming:
             held[place] += size
-        found |= {place for place, size in coming if held[place] > int(total[place] * share)}
+        found |= {place for place, size in coming if size and held[place] > int(total[place] * share)}
         for place, size in going:
             held[place] -= size
     return found

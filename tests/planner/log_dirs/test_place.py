@@ -25,7 +25,7 @@ from reconciler.model.desired import (
 )
 from reconciler.model.move import Reason
 from reconciler.model.plan import Plan
-from reconciler.model.problem import PlacementInfeasible
+from reconciler.model.problem import DISK_USE, PlacementInfeasible
 from reconciler.model.stage import LogDirsStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.workflow.plan import plan_of
@@ -60,7 +60,9 @@ def test_no_places_cost_less_than_those_of_the_plan(seeds: range) -> None:
         is_known = all(move.topic_partition.topic == "goes" for move in moves)
         for broker, one in wishes.items():
             if one.costs is not None and is_known:
-                assert reached(desired, observed, broker, plan) == one.costs, (seed, broker)
+                # The oracle leaves a log dir too full if nothing is asked of its broker. A plan relieves it.
+                costs = reached(desired, observed, broker, plan)
+                assert costs == one.costs or costs[1] < one.costs[1], (seed, broker)
         told["moved"] += plan.summary.dir_moves > 0
         told["asked"] += any(move.log_dirs for move in moves)
         told["known"] += is_known
@@ -93,7 +95,11 @@ def test_after_the_plan_log_dirs_that_drain_are_empty_and_the_next_plan_is_too(s
                 if partition.replicas == (broker.id,)
             }
             assert not draining & lying, (seed, broker.id)
-        assert plan_of(desired, reached_cluster).is_empty, seed
+        following = plan_of(desired, reached_cluster)
+        # What drains into a log dir may fill it, and nothing leaves a cordoned one inside its broker. A log dir that is
+        # named as too full may be relieved by the next plan.
+        assert following.is_empty or DISK_USE in {one.code for one in plan.violations}, seed
+        assert plan_of(desired, after(reached_cluster, following)).is_empty, seed
 
 
 def cluster(sizes: dict[str, list[int]], totals: dict[str, int], *, broker: int = 1) -> Cluster:
