@@ -140,8 +140,10 @@ class _Rooms:
     @cached_property
     def unspread(self) -> ReplicaSets | None:
         """The least movement off a spread that is not strict; None where none may yield, or it does so already."""
-        may_yield = self.task.spread is None and not self.task.rule_classes.is_strict.all()
-        return place_replicas(loosened(self.task), self._uncounted) if may_yield else None
+        asked, loose = self.task.rule_classes.rows, loosened(self.task)
+        bounds = loose.rule_classes.rows
+        may_yield = bool((bounds.low != asked.low).any() or (bounds.high != asked.high).any())
+        return place_replicas(loose, self._uncounted) if may_yield and self.task.spread is None else None
 
     @cached_property
     def bound(self) -> int:
@@ -175,7 +177,7 @@ class _Rooms:
                 proof = replace(sets.proof, levels=levels[: first + many])
                 return Roomy(replace(sets, held=table, proof=proof), excess=excess.whole)
         costs = [cost for _, cost in copied(task)]
-        table, searched = self._nearest(sets.balanced, excess, costs)
+        table, searched = self._nearest(sets.balanced, excess, costs, None if first else self.start)
         if table is not None:
             value = costs[0].of(task.replicas, table)
             return Roomy(_dearer(sets, first, table, value), searched, excess=excess.whole)

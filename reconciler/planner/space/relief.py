@@ -55,11 +55,12 @@ class _Relief:
         return table
 
     def run(self) -> None:
-        """Move replicas away from each broker that is too full until it is not, or none of them has a place."""
+        """Move replicas away from brokers that are too full, the fullest first, until none of them has a place."""
         is_stuck = np.zeros_like(self._left, dtype=np.bool_)
         while (np.where(is_stuck, 0, self._left) < 0).any():
             broker = int(np.where(is_stuck, 0, self._left).argmin())
-            is_stuck[broker] = not self._give(broker)
+            # What leaves a broker may make room for what leaves another.
+            is_stuck = is_stuck & False if self._give(broker) else is_stuck | (np.arange(len(is_stuck)) == broker)
 
     def _give(self, broker: int) -> bool:
         """Move one replica away from that broker, if any of them has a place."""
