@@ -53,18 +53,20 @@ class Choice:
     def chosen(self, is_above: Callable[[Chosen], bool]) -> Chosen:
         """Return the placement; `is_above` says whether one exceeds a limit on loads."""
         balance, disks = self.cluster.balance, self.disks
+        # Loads are balanced among the brokers that take part, if there are any.
+        carried = self.carried if self.task.eligible.ids else None
         # A topic of one partition has no more than one replica on a broker anyway.
         many = int((np.bincount(self.task.topic) > 1).sum()), len(self.task.eligible.ids)
-        if self.carried is not None and has_loads(balance) and self.task.eligible.ids:
+        if carried is not None and has_loads(balance):
             refuse_many_parts(balance, *many)
             # This search knows the end alone: with more to look at on the way it would find the same.
-            return replace(self._by_loads(self.carried), disk_excess=0 if disks is None else None)
-        is_last = self.carried is None or not self.task.eligible.ids or has_many_parts(balance, *many)
+            return replace(self._by_loads(carried), disk_excess=0 if disks is None else None)
+        is_last = carried is None or has_many_parts(balance, *many)
         chosen, fits = self._by_counts(is_last=is_last)
         # The placement by counts is exact, so it is taken if it keeps the limits.
-        if self.carried is None or is_last or (fits and not is_above(chosen)):
+        if carried is None or is_last or (fits and not is_above(chosen)):
             return chosen
-        nearer = self._nearer(chosen, self.carried)
+        nearer = self._nearer(chosen, carried)
         if disks is None:
             return nearer
         nearer = replace(nearer, disk_excess=int(disks.excess(nearer.sets.held).sum()))
@@ -119,10 +121,10 @@ class Choice:
         return roomy, replace(budgeted, mended_bytes=curve.copied(held))
 
     def _by_loads(self, carried: Measured) -> Chosen:
-        """Return what comes nearest to the bands of loads; if that leaves a limit that rules alone keep, these alone.
+        """Return the placement that comes nearest to the bands of loads.
 
-        A spread over racks that yields to a limit is none of this search's rules, and it may find no placement that
-        keeps full disks. Then rules are mended, loads stay, and warnings say which bands are missed.
+        This search keeps a spread over racks even if it may yield to a limit. So its placement may exceed a limit that
+        a placement by the rules alone keeps. Then the latter is returned, with a warning for each band that it misses.
         """
         from reconciler.planner.load_balance.place import missed_bands, placed_with_loads
 
@@ -134,16 +136,17 @@ class Choice:
             if task.spread is None:
                 raise
             chosen = None
-        is_kept = chosen is not None and (task.spread is None or is_nearest(task, chosen.sets.held))
+        if chosen is not None and task.spread is not None:
+            chosen = _without_bound(chosen) if is_nearest(task, chosen.sets.held) else None
         excess = 0
         if chosen is not None and disks is not None and budget is None and has_loads(balance):
             excess = int(disks.excess(chosen.sets.held).sum())
-        if chosen is not None and is_kept and not excess:
-            return chosen if task.spread is None else _without_bound(chosen)
+        if chosen is not None and not excess:
+            return chosen
         by_rules = replace(self, cluster=replace(self.cluster, balance=Balance()), budget=None)
         mended, _ = by_rules._by_counts(is_last=True)  # noqa: SLF001 - its own class
-        if chosen is not None and is_kept and excess <= (mended.disk_excess or 0):
-            return chosen if task.spread is None else _without_bound(chosen)
+        if chosen is not None and excess <= (mended.disk_excess or 0):
+            return chosen
         missed = missed_bands(
             task, self.unmoved, balance, carried.of, self.caps, held=mended.sets.held, leaders=mended.leaders
         )

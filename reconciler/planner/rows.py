@@ -146,6 +146,14 @@ def columns_of(held: Bools) -> Ints:
     return Placed(row, column, np.ones_like(row)).table(len(held), max(1, int(held.sum(axis=1).max(initial=0))))
 
 
+def with_rows(table: Ints, rows: Ints, mask: Bools) -> Ints:
+    """Return the table with these rows as the mask [rows, columns] marks them."""
+    table, columns = table.copy(order="F"), columns_of(mask)
+    table[rows] = -1
+    table[rows, : columns.shape[1]] = columns
+    return table
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     """Which choices are still free, as the objectives solved so far left them: the face of their optimal solutions.

@@ -139,7 +139,7 @@ def mended_by(task: PlacementTask, held: Ints, broken: Sequence[BrokenRule]) -> 
 
 
 def spread_warnings(task: PlacementTask, cluster: DesiredCluster, held: Ints) -> Iterator[Problem]:
-    """Yield a warning that names the partitions off their spread, the limit that it yields to, and who has no room."""
+    """Yield a warning that names the partitions off their spread, the limit that it yields to, and what would help."""
     rows, eligible, limit_at = np.flatnonzero(off_spread(task, held)), task.eligible, cluster.limits.at
     if not len(rows):
         return
@@ -147,15 +147,17 @@ def spread_warnings(task: PlacementTask, cluster: DesiredCluster, held: Ints) ->
         count, _, high = _in_racks(task, held)
         short = [eligible.racks[number] or "none" for number in np.flatnonzero((count < high)[rows].any(axis=0))]
         limit, at = "limits.diskUse", limit_at.get("diskUse")
-        full = f"Disks in {labelled('rack', sorted(short), MANY)} have too little room"
+        where = labelled("rack", sorted(short), MANY)
+        advice = f"No placement that keeps both was found: raise the limit, or add brokers in {where}"
     else:
         limit, at = f"limits.replicasPerBroker, {eligible.most}", limit_at.get("replicasPerBroker")
         ids = [broker_id for broker_id, price in task.spread.level.prices.items() if price > 0]
         racks = sorted({eligible.racks[eligible.rack[eligible.column[broker_id]]] or "none" for broker_id in ids})
-        full = f"{labelled('broker', ids, MANY).capitalize()}, {labelled('rack', racks, MANY)}, can take no more"
+        who = f"{labelled('broker', ids, MANY).capitalize()}, {labelled('rack', racks, MANY)}"
+        advice = f"{who}, can take no more: raise the limit, or add brokers there"
     message = (
         f"{len(rows)} {'partition is' if len(rows) == 1 else 'partitions are'} not spread over the racks as"
         f" placement.racks.spread would have it ({named_some(map(str, task.partitions.keys(rows)), MANY)}): it is not"
-        f" strict, and yields to {limit}{in_brackets(at)}. {full}: raise the limit, or add brokers there"
+        f" strict, and yields to {limit}{in_brackets(at)}. {advice}"
     )
     yield warning(YIELDING, message, at)

@@ -4,7 +4,7 @@ What a plan is refused for comes with the smallest changes that would make it fi
 says to topic changes.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from reconciler.admin.port import ProgressHook
 from reconciler.diff.compare import compare, defaults_taken
+from reconciler.diff.log_dirs import dirs_of_brokers
 from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.diff.min_isr import min_isr_warnings
 from reconciler.diff.quotas import with_quotas
@@ -23,7 +24,7 @@ from reconciler.model.budget import Budget, CurveReport, WindowsNeeded
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import MAX_INTEGER
-from reconciler.model.desired import Desired, LogDirState, Off
+from reconciler.model.desired import Desired, Off
 from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.gates import LEAST_COVERAGE, UNTOLD, Gate, GateFailed, Seen, failures
 from reconciler.model.loads import Loads, Statistic
@@ -462,14 +463,12 @@ def _matching(desired: Desired, observed: Cluster, patterns: Sequence[str]) -> f
     return frozenset(name for name in known if any(fnmatchcase(name, pattern) for pattern in patterns))
 
 
-def _with_full_dirs(broker_ids: Iterable[int], desired: Desired, observed: Cluster) -> Iterator[int]:
-    """Yield the brokers that have several open log dirs, one of them above the limit already."""
+def _with_full_dirs(broker_ids: Collection[int], desired: Desired, observed: Cluster) -> Iterator[int]:
+    """Yield the brokers that have several open log dirs, of which one is above the limit already."""
     share = desired.cluster.limits.disk_use or 1
-    for broker_id in broker_ids:
-        log_dirs, declared = observed.brokers[broker_id].sized_dirs, desired.cluster.broker(broker_id).log_dirs
-        closed = {log_dir.path for log_dir in declared if log_dir.state is not LogDirState.ACTIVE}
-        is_full = [dir_.used > dir_.total * share for dir_ in log_dirs if dir_.is_open and dir_.path not in closed]
-        if len(is_full) > 1 and any(is_full):
+    for broker_id, broker in dirs_of_brokers(desired, observed, broker_ids)[0].items():
+        is_full = [log_dir.used > log_dir.total * share for log_dir in broker.dirs if log_dir.is_open]
+        if broker_id in broker_ids and len(is_full) > 1 and any(is_full):
             yield broker_id
 
 

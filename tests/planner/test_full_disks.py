@@ -43,6 +43,11 @@ from reconciler.workflow.own_proof import with_own_proof
 from reconciler.workflow.plan import Planner
 
 
+def _proved(desired: Desired, observed: Cluster) -> Plan:
+    """Return the plan with what its own proof adds."""
+    return with_own_proof(Planner().plan(desired, observed), desired, observed, None)
+
+
 def _codes(plan: Plan) -> set[str]:
     return {problem.code for problem in (*plan.violations, *plan.warnings)}
 
@@ -59,7 +64,7 @@ def test_a_plan_leaves_the_least_excess_copies_the_fewest_bytes_for_it_and_leave
             with pytest.raises(PlacementInfeasible):
                 Planner().plan(case.desired, case.observed)
             continue
-        plan = with_own_proof(Planner().plan(case.desired, case.observed), case.desired, case.observed, None)
+        plan = _proved(case.desired, case.observed)
         (end, whole), (least_excess, least_bytes) = excess_of(case, plan), best
         assert end == least_excess[0], seed
         # If a disk has to be overfilled on the way, the order in which the stages are packed may do so by more.
@@ -85,7 +90,7 @@ def test_a_balance_leaves_disks_no_fuller_than_they_have_to_be_and_nothing_to_do
         best = least(case)
         if best is None:
             continue
-        plan = with_own_proof(Planner().plan(case.desired, case.observed), case.desired, case.observed, None)
+        plan = _proved(case.desired, case.observed)
         end, whole = excess_of(case, plan)
         assert end == best[0][0], seed
         assert (DISK_USE in _codes(plan)) == (whole > 0), seed
@@ -98,7 +103,7 @@ def test_a_full_log_dir_is_relieved_inside_its_broker_before_anything_leaves_tha
     kinds = Counter[str]()
     for seed in seeds:
         case = full_dirs(seed)
-        plan = with_own_proof(Planner().plan(case.desired, case.observed), case.desired, case.observed, None)
+        plan = _proved(case.desired, case.observed)
         reached, between, inside = after_dirs(case, plan)
         end, best = reached.excess(reached.used(reached.lies)), least_dirs(case)
         assert end == best[0], seed
@@ -117,7 +122,7 @@ def test_a_full_log_dir_is_relieved_inside_its_broker_before_anything_leaves_tha
 def test_one_hopeless_disk_is_named_with_its_excess_and_keeps_no_other_from_relief(seeds: range) -> None:
     for seed in seeds:
         case = hopeless_cluster(seed)
-        plan = with_own_proof(Planner().plan(case.desired, case.observed), case.desired, case.observed, None)
+        plan = _proved(case.desired, case.observed)
         (named,) = plan.violations
         assert (named.code, named.at, named.severity) == (DISK_USE, LINE, Severity.VIOLATION), seed
         assert named.message.startswith(f"broker {case.broker} would hold "), seed
@@ -203,7 +208,7 @@ def test_what_a_plan_deletes_needs_no_relief() -> None:
     cluster = DesiredCluster("c", limits=limits, topics=TopicPolicy(is_delete_allowed=True))
     desired = Desired(cluster, {"a": DesiredTopic("a", is_absent=True), "b": DesiredTopic("b", replication_factor=1)})
     state = replace(observed, brokers=brokers)
-    plan = with_own_proof(Planner().plan(desired, state), desired, state, None)
+    plan = _proved(desired, state)
     assert (plan.summary.bytes, [one.code for one in plan.violations]) == (0, [])
 
 
@@ -237,7 +242,7 @@ def test_if_a_size_is_unknown_nothing_is_said_of_every_placement() -> None:
     limits = Limits(disk_use=Fraction(1, 2), at={"diskUse": LINE})
     topics = {name: DesiredTopic(name, replication_factor=1) for name in "tu"}
     desired, state = Desired(DesiredCluster("c", limits=limits), topics), replace(observed, brokers=brokers)
-    plan = with_own_proof(Planner().plan(desired, state), desired, state, None)
+    plan = _proved(desired, state)
     (said,) = (problem.message for problem in plan.warnings if problem.code == NO_SPACE)
     assert "was found" in said, said
     assert said.endswith("with unknown sizes as 0"), said
@@ -255,7 +260,7 @@ def test_a_spread_that_is_preferred_leaves_disks_no_fuller_than_none_and_nothing
         if case.factor == 1 or case.is_strict or best is None:
             continue
         desired = with_spread(case, Spread.PREFER)
-        plan = with_own_proof(Planner().plan(desired, case.observed), desired, case.observed, None)
+        plan = _proved(desired, case.observed)
         end, whole = excess_of(case, plan)
         assert end == best[0][0], seed
         assert (DISK_USE in _codes(plan)) == (NO_SPACE in _codes(plan)) == (whole > 0), seed
@@ -280,7 +285,7 @@ def test_a_balance_of_loads_leaves_disks_no_fuller_than_rules_alone_would_whose_
         if best is None or case.is_strict:
             continue
         desired = with_spread(case, Spread.PREFER)
-        plan = with_own_proof(Planner().plan(desired, case.observed), desired, case.observed, None)
+        plan = _proved(desired, case.observed)
         assert excess_of(case, plan)[0] == best[0][0], seed
         assert "KR419" not in _codes(plan), seed
         yielding += "KR806" in _codes(plan)
@@ -293,7 +298,7 @@ def test_a_search_that_finds_nothing_leaves_what_moving_one_replica_after_anothe
 ) -> None:
     monkeypatch.setattr(search, "solved", lambda *_, **__: (cp_model.UNKNOWN, cp_model.CpSolver()))
     case = hopeless_cluster(seed)
-    plan = with_own_proof(Planner().plan(case.desired, case.observed), case.desired, case.observed, None)
+    plan = _proved(case.desired, case.observed)
     (named,) = plan.violations
     assert (named.code, named.message.startswith(f"broker {case.broker} would hold ")) == (DISK_USE, True)
     assert plan.summary.bytes == case.relief
@@ -313,7 +318,7 @@ def test_without_a_search_disks_get_no_fuller_and_no_rule_is_broken(
         if best is None:
             continue
         desired = with_spread(case, Spread.STRICT if case.is_strict else Spread.PREFER)
-        plan = with_own_proof(Planner().plan(desired, case.observed), desired, case.observed, None)
+        plan = _proved(desired, case.observed)
         end, whole = excess_of(case, plan)
         assert "KR419" not in _codes(plan), seed
         assert (DISK_USE in _codes(plan)) == (whole > 0), seed

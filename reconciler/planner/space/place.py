@@ -193,7 +193,7 @@ class _Rooms:
         return Roomy(None, searched)
 
     def _of_all(self, sets: ReplicaSets, start: Ints, excess: Excess, *goals: Goal) -> Roomy:
-        """Return of all these sets the best by the goals, then the nearest to the balance, then what copies least."""
+        """Return the best of all these sets by the goals, then by the balance, then by what they copy."""
         targets = [*asked_of_replicas(self.task, self.balance)]
         costs = [cost for _, cost in copied(self.task)]
         every = [*goals, *(target for _, target in targets), *costs]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from reconciler.model.columns import NONE, Ints
+from reconciler.model.columns import Ints
 from reconciler.planner.cheapest_sets import bounds_of
-from reconciler.planner.rows import Standing, marked
+from reconciler.planner.rows import Standing, marked, with_rows
 from reconciler.planner.space.disks import Disks
 
 
@@ -27,7 +27,7 @@ class _Relief:
     def __init__(self, disks: Disks, face: Standing, table: Ints) -> None:
         number, rack = face.number, face.demand.rules.rack
         every = np.arange(len(number))
-        self._disks, self._face, self._before = disks, face, table
+        self._face, self._before = face, table
         self._free = face.choices.states(face.demand, every) == 0
         self._takes_in = ~np.isin(np.arange(len(rack)), np.setdiff1d(disks.broker, disks.broker[disks.is_open]))
         self._held = marked(table[number], len(rack))
@@ -46,21 +46,19 @@ class _Relief:
     @property
     def table(self) -> Ints:
         """The brokers of all rows, as in the table given."""
-        table = self._before.copy(order="F")
-        changed = np.flatnonzero((self._held != marked(table[self._face.number], self._held.shape[1])).any(axis=1))
-        for row in changed.tolist():
-            columns = np.flatnonzero(self._held[row])
-            table[self._face.number[row]] = NONE
-            table[self._face.number[row], : len(columns)] = columns
-        return table
+        changed = (self._held != marked(self._before[self._face.number], self._held.shape[1])).any(axis=1)
+        return with_rows(self._before, self._face.number[changed], self._held[changed])
 
     def run(self) -> None:
         """Move replicas away from brokers that are too full, the fullest first, until none of them has a place."""
         is_stuck = np.zeros_like(self._left, dtype=np.bool_)
-        while (np.where(is_stuck, 0, self._left) < 0).any():
-            broker = int(np.where(is_stuck, 0, self._left).argmin())
-            # What leaves a broker may make room for what leaves another.
-            is_stuck = is_stuck & False if self._give(broker) else is_stuck | (np.arange(len(is_stuck)) == broker)
+        while (room := np.where(is_stuck, 0, self._left)).min(initial=0) < 0:
+            broker = int(room.argmin())
+            if self._give(broker):
+                # A replica that leaves this broker may make room for one that leaves another.
+                is_stuck[:] = False
+            else:
+                is_stuck[broker] = True
 
     def _give(self, broker: int) -> bool:
         """Move one replica away from that broker, if any of them has a place."""
@@ -84,13 +82,9 @@ class _Relief:
         row, columns = int(rows[first]), np.flatnonzero(is_open[first])
         # A broker that has the replica already needs no copy; then the rack with the fewest, and the most room.
         order = np.lexsort((-self._left[columns], racks[row, rack[columns]], ~self._present[row, columns]))
-        self._move(row, broker, int(columns[order[0]]))
-        return True
-
-    def _move(self, row: int, broker: int, to: int) -> None:
-        rack = self._face.demand.rules.rack
+        to = int(columns[order[0]])
         self._held[row, [broker, to]] = False, True
-        self._in_rack[row, rack[broker]] -= 1
-        self._in_rack[row, rack[to]] += 1
-        self._left[broker] += self._frees[row, broker]
-        self._left[to] -= self._frees[row, to]
+        racks[row, here] -= 1
+        racks[row, rack[to]] += 1
+        self._left[[broker, to]] += [self._frees[row, broker], -self._frees[row, to]]
+        return True

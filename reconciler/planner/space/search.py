@@ -14,7 +14,7 @@ from reconciler.planner.costs import Cost
 from reconciler.planner.integer import FOUND, solved
 from reconciler.planner.objectives import CountTargets, weights
 from reconciler.planner.placement_task import PlacementTask
-from reconciler.planner.rows import Standing, marked
+from reconciler.planner.rows import Standing, marked, with_rows
 from reconciler.planner.space.disks import Disks
 
 STEPS, MOST_IN_STEPS = 4, 1_000
@@ -144,14 +144,10 @@ class Search:
         return most
 
     def _chosen(self, solver: cp_model.CpSolver) -> Ints:
-        now, table = self._now.copy(), self._table.copy()
+        now = self._now.copy()
         for (row, column), take in self._takes.items():
             now[row, column] = solver.boolean_value(take)
-        for row in self._rows.tolist():
-            columns = np.flatnonzero(now[row])
-            table[self._face.number[row]] = NONE
-            table[self._face.number[row], : len(columns)] = columns
-        return table
+        return with_rows(self._table, self._face.number[self._rows], now[self._rows])
 
     def _priced(self, goal: Goal) -> cp_model.LinearExprT:
         if isinstance(goal, CountTargets):
