@@ -107,7 +107,7 @@ class _Cancel:
         observed, hidden = self._observed()
         session.stages_done = stages_done(session.paths, observed)
         # What the plan's runs left is looked for even where nothing is in flight: a killed run leaves throttles too.
-        adopt_leftovers(session, observed, is_reading_needed=False)
+        adopt_leftovers(session, observed, is_cleaning=True)
         session.messages.extend(_foreign(session.paths, observed))
         moves, inside = _to_take_back(session.paths, observed), dir_moves_under_way(session.paths, observed)
         self.moves = (*moves, *inside)
@@ -173,7 +173,7 @@ class _Cancel:
             return seen_as_far_as_visible(session, session.paths.topics)
         except MissingRight as error:
             # Whether moves need the throttles cannot be seen, so they stay.
-            adopt_leftovers(session, Observed(), is_reading_needed=False)
+            adopt_leftovers(session, Observed(), is_cleaning=True)
             session.leftover_throttles = leftover_problems(session.throttles)
             raise with_result(error, session.result(RunState.FAILED)) from error
 

@@ -26,7 +26,7 @@ from reconciler.apply.steps import (
     PutThrottles,
     Step,
     SubmitMoves,
-    TakeThrottleListsOff,
+    TakeThrottlesOff,
     Warn,
     WithdrawMoves,
     poll,
@@ -91,10 +91,10 @@ def _is_unthrottled(stage: ReassignStage, move: Move, observed: Observed, memory
 
 def _end_of_moves(stage: ReassignStage, memory: StageMemory) -> Step | None:
     """Return what follows the moves of a stage; None where only its elections do."""
-    if memory.has_lists_on:
-        # A listed replica that falls out of the ISR would be throttled. Rates do nothing without lists: they stay on
-        # for the next stage, and come off with the run.
-        return TakeThrottleListsOff()
+    if memory.has_throttles_on:
+        # A listed replica that falls out of the ISR would be throttled, so no list outlasts the moves that need it. Nor
+        # does a rate: one that is on without the plan's entries beside it could be anybody's (see `evidence`).
+        return TakeThrottlesOff()
     if not memory.left_alone:
         return None
     told = "\n".join(str(problem) for _, problem in sorted(memory.left_alone.items()))

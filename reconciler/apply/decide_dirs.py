@@ -31,7 +31,7 @@ from reconciler.apply.steps import (
     LeaveDirAlone,
     PutThrottles,
     Step,
-    TakeThrottleListsOff,
+    TakeThrottlesOff,
     poll,
 )
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
@@ -108,8 +108,8 @@ def next_dir_step(
 
 
 def _end(stage: LogDirsStage, memory: StageMemory) -> Step:
-    if memory.has_lists_on:
-        return TakeThrottleListsOff()
+    if memory.has_throttles_on:
+        return TakeThrottlesOff()
     problems = [known.problem for move in stage.moves if (known := memory.dir_history(move)).problem is not None]
     if not problems:
         return FinishStage()

@@ -1,24 +1,23 @@
 """Finds what earlier runs left on the cluster, takes it over into a new run, or puts it back.
 
-Three sources, the surest first: the record in the cluster, the journal of this machine, and last a guess: rates that
-the plan sets, and list items that it adds, which were not there when the plan's runs first looked.
+Two sources say what a run set: its record in the cluster, and the journal of this machine. Either may be gone, so what
+the cluster itself shows (`evidence`) completes them: a record that is gone never means that nothing is left.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.dir_moves import DirPlace, dir_place
+from reconciler.apply.evidence import Evidence, evidence
 from reconciler.apply.journal import Journal, Recorded, recorded
-from reconciler.apply.observed import Observed, look, replaced_topics
-from reconciler.apply.partition_path import paths_of
+from reconciler.apply.observed import Observed, look
+from reconciler.apply.partition_path import PlanPaths, paths_of
 from reconciler.apply.run_record import RunRecord, read_record
 from reconciler.apply.session import Session
-from reconciler.apply.standings import under_way
+from reconciler.apply.standings import stages_done, under_way
 from reconciler.apply.throttles import (
-    Configs,
-    Entry,
     Items,
     Key,
     ThrottleRecord,
@@ -28,12 +27,11 @@ from reconciler.apply.throttles import (
     rate_restored,
     throttled_brokers,
     throttled_lists,
-    throttled_rates,
 )
 from reconciler.apply.throttling import take_all_off
 from reconciler.apply.withdraw import seen_as_far_as_visible, unseen_moves
 from reconciler.model.change import ConfigChange, ConfigOperation
-from reconciler.model.cluster import ALTER_LOG_DIRS_RATE, BROKER_THROTTLES, CORDONED_LOG_DIRS
+from reconciler.model.cluster import CORDONED_LOG_DIRS
 from reconciler.model.diagnosis import KnownRun
 from reconciler.model.move import DirMove, Move
 from reconciler.model.plan import Plan
@@ -43,60 +41,102 @@ from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import named_some, rate
 
 
-def adopt_leftovers(session: Session, observed: Observed, *, is_reading_needed: bool = True) -> None:
-    """Take into the session's record what an earlier run of this plan left on the cluster.
+def adopt_leftovers(session: Session, observed: Observed, *, is_cleaning: bool = False) -> None:
+    """Take into the session what earlier runs of this plan left on the cluster, and what of it cannot be decided.
 
-    Where `is_reading_needed` is false, what cannot be read raises nothing: what is recorded goes by itself.
-
-    If the journal says that a run reached the plan's end, and its moves are still in place, the journal is trusted.
-    Otherwise the cluster is searched too, as the plan may have been applied from another machine since.
+    `is_cleaning`: the caller only puts things back, so what cannot be read raises nothing, and what is recorded goes by
+    itself.
     """
-    plan, told = session.paths.plan, recorded(session.journal.events)
+    told = recorded(session.journal.events)
     find_record(session)
-    session.throttles, session.other_rates = told.throttles, told.rates_once_asked
-    if session.record is not None:
-        _adopt(session, session.record)
-    elif _may_have_left_more(session, told, observed):
-        brokers = sorted(throttled_brokers(plan).union(plan.cordoned))
-        topics = sorted({topic for topic, _ in throttled_lists(plan)})
-        try:
-            broker_configs = session.admin.broker_configs(brokers) if brokers else {}
-            topic_configs = session.admin.topic_configs(topics) if topics else {}
-            # A topic that was made again since the plan is another one: nothing on it is ours.
-            replaced = replaced_topics(session.admin.topics(topics), plan.topic_ids) if topics else {}
-        except (MissingRight, ClusterUnavailable) as error:
-            if is_reading_needed:
-                raise
-            session.say(f"what the plan's runs left and did not record could not be looked for: {error}")
-            broker_configs, topic_configs, replaced = {}, {}, {}
-        theirs = {name: topic_configs[name] for name in topic_configs if name not in replaced}
-        is_begun = session.paths.is_begun(observed)
-        session.throttles = _with_leftovers(plan, told, broker_configs, theirs, is_begun=is_begun)
+    record = session.record
+    is_own = record is not None and record.plan_id == session.paths.plan.id
+    session.other_rates = told.rates_once_asked
+    if record is not None:
+        _adopt(session, record, is_own=is_own)
+    if not _is_look_needed(session.paths, told, record if is_own else None, observed):
+        known = Evidence(_recorded_throttles(session.paths, told, record if is_own else None))
+    else:
+        known = _known(
+            session.paths, told, record if is_own else None, _seen(session, observed, is_cleaning=is_cleaning)
+        )
+    theirs = record.throttles if record is not None and not is_own else ThrottleRecord()
+    session.throttles = known.throttles.plus(theirs)
+    # Before a run of the plan began, a rate like the plan's is an operator's own: apply asks nothing about it.
+    session.undecided = known.undecided if is_cleaning or known.is_begun else {}
     # A value that an earlier run set is not what was there before: its record says what was.
     session.first_rates = dict(session.throttles.rates)
     session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
     session.earlier_lists = {**session.throttles.lists, **told.lists_once_extended}
 
 
-def _may_have_left_more(session: Session, told: Recorded, observed: Observed) -> bool:
-    """Whether a run of this plan may have left what neither journal nor record tells of.
+def _recorded_throttles(paths: PlanPaths, told: Recorded, record: RunRecord | None) -> ThrottleRecord:
+    """Return what is on by the record of the plan's own run, else by the journal of this machine.
 
-    If a record can be kept but there is none, no run needs cleaning up: a rate that looks like ours is somebody's own.
+    What a record could not hold was guessed as it was read; the plan knows better, where it is at hand.
     """
-    # Every run keeps its record before it puts the first throttle on, where the cluster takes one.
-    if not told.has_events and session.other_record is None and _try_empty_record(session):
-        return False
-    is_at_end = all(dir_place(move, observed) is DirPlace.AT_END for move in session.paths.dir_moves)
-    return not told.has_ended_well or session.paths.is_under_way(observed) or not is_at_end
+    if record is None or record.is_bare:
+        return told.throttles
+    if record.is_whole or _is_of_record(paths.plan):
+        return record.throttles
+    items = throttled_lists(paths.plan)
+    known = record.throttles.lists
+    lists = {key: replace(known[key], items=known[key].items & items[key]) for key in known if key in items}
+    return replace(record.throttles, lists=lists)
 
 
-def _try_empty_record(session: Session) -> bool:
-    """Write an empty record, as none is there, and return whether the cluster took it: whether one can be kept."""
-    lock = session.lock
+def _is_of_record(plan: Plan) -> bool:
+    """Whether a plan was made from a run's record: it does not know what was set before the run."""
+    return not plan.source.desired_digest
+
+
+def _is_look_needed(paths: PlanPaths, told: Recorded, record: RunRecord | None, observed: Observed) -> bool:
+    """Whether runs of the plan may have left what neither journal nor record says.
+
+    A whole record covers all that its run set. A journal that says that a run ended well is believed while all is in
+    place: the plan may have been applied again on another machine since.
+    """
+    if record is not None:
+        return not (record.is_whole or _is_of_record(paths.plan))
+    is_at_end = all(dir_place(move, observed) is DirPlace.AT_END for move in paths.dir_moves)
+    return not told.has_ended_well or paths.is_under_way(observed) or not is_at_end
+
+
+def _seen(session: Session, observed: Observed, *, is_cleaning: bool) -> Observed:
+    """Return the look with configs; where these cannot be read, and the caller `is_cleaning`, without."""
     try:
-        return lock is not None and session.patiently(lambda: lock.keep("")).is_ok
-    except (MissingRight, ClusterUnavailable):
-        return False
+        return with_configs(session.paths.plan, observed, session.admin)
+    except (MissingRight, ClusterUnavailable) as error:
+        if not is_cleaning:
+            raise
+        session.say(f"what the plan's runs left and did not record could not be looked for: {error}")
+        return observed
+
+
+def with_configs(plan: Plan, observed: Observed, admin: Admin) -> Observed:
+    """Return the look with the configs of the brokers and topics that a plan throttles."""
+    brokers = sorted(throttled_brokers(plan).union(plan.cordoned))
+    topics = sorted({topic for topic, _ in throttled_lists(plan)})
+    broker_configs = admin.broker_configs(brokers) if brokers else {}
+    topic_configs = admin.topic_configs(topics) if topics else {}
+    alive = {one: replace(observed.brokers[one], configs=broker_configs[one]) for one in broker_configs}
+    # A topic that was made again since the plan is another one: nothing on it is ours.
+    own = {name: topic_configs[name] for name in topic_configs if name not in observed.replaced}
+    return replace(observed, brokers={**observed.brokers, **alive}, configs={**observed.configs, **own})
+
+
+def _known(paths: PlanPaths, told: Recorded, record: RunRecord | None, observed: Observed) -> Evidence:
+    """Return what journal or record say is on the cluster, and what the cluster shows beside it."""
+    start = _recorded_throttles(paths, told, record)
+    rates = our_rates(paths.plan) | told.rates_once_asked | (record.ours if record is not None else frozenset())
+    shown = evidence(paths, observed, told.first_seen(paths.plan.rollback), rates)
+    lists = {key: entry for key, entry in shown.throttles.lists.items() if key not in start.lists}
+    found = shown.throttles.rates
+    if told.has_events and not shown.throttles.lists:
+        # The journal here knows of each cordon that its runs set. Another one is an operator's, who may set the same.
+        found = {at: before for at, before in found.items() if at[1] != CORDONED_LOG_DIRS}
+    undecided = {key: value for key, value in shown.undecided.items() if key not in start.rates}
+    return replace(shown, throttles=start.plus(ThrottleRecord(found, lists)), undecided=undecided)
 
 
 def find_record(session: Session) -> None:
@@ -116,17 +156,14 @@ def moves_of(record: RunRecord, admin: Admin) -> tuple[Move | DirMove, ...]:
     return under_way(paths, look(admin, paths.topics, ids=record.topic_ids, dir_moves=paths.dir_moves))
 
 
-def _adopt(session: Session, record: RunRecord) -> None:
-    """Take over what the cluster's own record says a run has left: it knows better than any guess."""
-    is_own = record.plan_id == session.paths.plan.id
+def _adopt(session: Session, record: RunRecord, *, is_own: bool) -> None:
+    """Take over the rates of the run that the cluster's own record names, and say what it left."""
     if not is_own and not record.throttles.is_empty:
         owners = [
             *(f"broker {one}" for one in record.throttles.brokers),
             *(f"topic {one}" for one in record.throttles.topics),
         ]
         session.say(f"{record} has left throttles, which come off first: {named_some(owners)}")
-    earlier = ThrottleRecord() if is_own else session.throttles
-    session.throttles = earlier.plus(record.throttles)
     session.other_rates |= record.ours
     if is_own and record.rate is not None and not record.is_over:
         session.throttle_to(record.rate)
@@ -134,93 +171,46 @@ def _adopt(session: Session, record: RunRecord) -> None:
         session.say(f"{adopted}; reconciler throttle changes it")
 
 
-def leftovers(
-    plan: Plan, broker_configs: Mapping[int, Configs], topic_configs: Mapping[str, Configs], *, is_begun: bool = False
-) -> ThrottleRecord:
-    """Return what looks as if an earlier run of this plan had left it on the cluster.
-
-    That is rates that this plan sets, and list items that a stage of it adds, unless they were there when the plan was
-    made, which keeps the throttles seen then. Rates go on first and off last: without one, no item is ours. Anybody
-    may cordon a broker by the same `*`, so one is ours only beside a rate of ours, or where a run `is_begun` that is
-    not known here.
-    """
-    ours, before = our_rates(plan), plan.rollback
-    keys = (*BROKER_THROTTLES, ALTER_LOG_DIRS_RATE)
-    has_rate = any(config.get(key) in ours for config in broker_configs.values() for key in keys)
-
-    def rates_left(keys: Iterable[tuple[int, str]]) -> dict[tuple[int, str], str | None]:
-        then = {(broker, key): before.broker_throttles.get(broker, {}).get(key) for broker, key in sorted(keys)}
-        now = {(broker, key): broker_configs.get(broker, {}).get(key) for broker, key in then}
-        return {at: then[at] for at in then if now[at] in ours and now[at] != then[at]}
-
-    rates = rates_left(throttled_rates(plan))
-    cordons = rates_left((broker, CORDONED_LOG_DIRS) for broker in plan.cordoned) if rates or is_begun else {}
-    lists: dict[tuple[str, str], Entry] = {}
-    for (topic, key), items in sorted(throttled_lists(plan).items()) if has_rate else ():
-        then = before.topic_throttles.get(topic, {}).get(key)
-        left = (items - set(parts(then))) & set(parts(topic_configs.get(topic, {}).get(key)))
-        if left:
-            lists[topic, key] = Entry(then, left)
-    return ThrottleRecord(dict(sorted({**rates, **cordons}.items())), lists)
-
-
-def known_run(
-    plan: Plan,
-    events: Sequence[RunEvent],
-    broker_configs: Mapping[int, Configs],
-    topic_configs: Mapping[str, Configs],
-    record: RunRecord | None = None,
-) -> KnownRun:
-    """Return what is known of that plan's run; the configs are those of the brokers and topics that could be asked.
+def known_run(plan: Plan, events: Sequence[RunEvent], observed: Observed, record: RunRecord | None = None) -> KnownRun:
+    """Return what is known of that plan's run; `observed` shows brokers and the plan's topics with their configs.
 
     `record`: the one in the cluster, where there is one, which knows better than a journal of this machine.
     """
-    told = recorded(events)
-    throttles = record.throttles if record is not None else told.throttles
-    if record is None and not told.has_ended_well:
-        throttles = _with_leftovers(plan, told, broker_configs, topic_configs)
+    told, paths = recorded(events), paths_of(plan)
+    known = Evidence(_recorded_throttles(paths, told, record))
+    if _is_look_needed(paths, told, record, observed):
+        known = _known(paths, told, record, observed)
     ours = our_rates(plan) | told.rates_once_asked | (record.ours if record is not None else frozenset())
     return KnownRun(
         plan_id=plan.id,
-        is_open=not record.is_over if record is not None else told.is_open,
+        is_open=_is_open(paths, told, record, observed, known),
         by=record.started_by if record is not None else None,
         began=record.by.since if record is not None else told.began,
-        targets={key: frozenset(path.lists) for key, path in paths_of(plan).by_partition.items()},
-        throttles=dict(_visible(ours, throttles, broker_configs, topic_configs)),
-        unrestored=tuple(broker for broker in throttles.brokers if broker not in broker_configs),
+        targets={key: frozenset(path.lists) for key, path in paths.by_partition.items()},
+        throttles=dict(_visible(ours, known.throttles, observed)),
+        undecided=known.undecided,
+        unrestored=tuple(broker for broker in known.throttles.brokers if not observed.is_alive(broker)),
+        is_record_bare=record is not None and record.is_bare,
     )
 
 
-def _with_leftovers(
-    plan: Plan,
-    told: Recorded,
-    broker_configs: Mapping[int, Configs],
-    topic_configs: Mapping[str, Configs],
-    *,
-    is_begun: bool = False,
-) -> ThrottleRecord:
-    """Return what the journal says is on the cluster, and what a run that died elsewhere may have put there.
-
-    What looks like ours is ours, judged by what was there when this plan's runs, or else the plan, first looked.
-    `is_begun`: the cluster shows that a run of the plan began; one without a journal here was started elsewhere.
-    """
-    first = replace(plan, rollback=told.first_seen(plan.rollback))
-    found = leftovers(first, broker_configs, topic_configs, is_begun=is_begun and not told.has_events)
-    missed = {key: entry for key, entry in found.lists.items() if key not in told.throttles.lists}
-    return told.throttles.plus(ThrottleRecord(found.rates, missed))
+def _is_open(paths: PlanPaths, told: Recorded, record: RunRecord | None, observed: Observed, known: Evidence) -> bool:
+    """Whether a run has not ended: a journal that lacks its end is outdated once the cluster shows all of it done."""
+    if record is not None:
+        return not record.is_over
+    is_done = stages_done(paths, observed) == len(paths.plan.stages) and not known.throttles.lists
+    return told.is_open and not is_done
 
 
-def _visible(
-    ours: Items, throttles: ThrottleRecord, broker_configs: Mapping[int, Configs], topic_configs: Mapping[str, Configs]
-) -> Iterator[tuple[Key, str | None]]:
+def _visible(ours: Items, throttles: ThrottleRecord, observed: Observed) -> Iterator[tuple[Key, str | None]]:
     """Yield what taking our part off would change, and to what; None: the key goes."""
     for (broker, key), before in sorted(throttles.rates.items()):
-        if broker in broker_configs:
-            value = broker_configs[broker].get(key)
+        if observed.is_alive(broker):
+            value = observed.brokers[broker].configs.get(key)
             yield from _changed((broker, key), value, rate_restored(key, before, value, ours))
     for (topic, key), entry in sorted(throttles.lists.items()):
-        if topic in topic_configs:
-            value = topic_configs[topic].get(key)
+        if topic in observed.configs:
+            value = observed.configs[topic].get(key)
             yield from _changed((topic, key), value, list_restored(key, entry, value))
 
 
@@ -268,6 +258,6 @@ def restore_throttles(
 def _left(session: Session) -> tuple[TopicPartition, ...]:
     """Take the throttles that are left into the session, and return the partitions that are on their way."""
     observed, hidden = seen_as_far_as_visible(session, session.paths.topics)
-    adopt_leftovers(session, observed, is_reading_needed=False)
+    adopt_leftovers(session, observed, is_cleaning=True)
     seen = (move.topic_partition for move in under_way(session.paths, observed))
     return (*seen, *unseen_moves(session.paths, observed, hidden))

@@ -1,7 +1,7 @@
 """Holds what one turn of the executor sees: the topics that a stage touches, every reassignment, and the brokers."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from reconciler.admin.port import Admin, DiskUse, Reassignment
@@ -39,6 +39,12 @@ class Observed:
             disks=_merged(self.disks, newer.disks, topics),
             replaced=_with(self.replaced, newer.replaced, topics),
         )
+
+    def without(self, replaced: Mapping[str, str]) -> "Observed":
+        """Return the look without these topics, which were made again: they are others."""
+        topics = {name: topic for name, topic in self.topics.items() if name not in replaced}
+        configs = {name: one for name, one in self.configs.items() if name not in replaced}
+        return replace(self, topics=topics, configs=configs, replaced=replaced)
 
     def partition(self, topic_partition: TopicPartition) -> Partition | None:
         """Return that partition, None where it does not exist."""
@@ -117,14 +123,8 @@ def look(
     replaced = replaced_topics(found, ids)
     configs = admin.topic_configs(sorted(with_configs_of)) if with_configs_of else {}
     brokers = admin.brokers()
-    return Observed(
-        topics={name: topic for name, topic in found.items() if name not in replaced},
-        reassignments=reassignments,
-        brokers=brokers,
-        disks=disks_of(admin, brokers, [move for move in dir_moves if move.topic_partition.topic in topics]),
-        configs={name: configs[name] for name in configs if name not in replaced},
-        replaced=replaced,
-    )
+    disks = disks_of(admin, brokers, [move for move in dir_moves if move.topic_partition.topic in topics])
+    return Observed(found, reassignments, brokers, configs, disks=disks).without(replaced)
 
 
 def disks_of(admin: Admin, brokers: Mapping[int, Broker], moves: Collection[DirMove]) -> DiskUse | None:

@@ -30,14 +30,14 @@ from reconciler.apply.steps import (
     Request,
     Step,
     SubmitMoves,
-    TakeThrottleListsOff,
+    TakeThrottlesOff,
     TopicsRequest,
     Wait,
     Warn,
     WithdrawMoves,
 )
 from reconciler.apply.throttles import wanted_rates
-from reconciler.apply.throttling import put_cordons, put_throttles, take_lists_off
+from reconciler.apply.throttling import put_cordons, put_throttles, take_throttles_off
 from reconciler.apply.topic_changes import change_key, config_changes, what
 from reconciler.apply.withdraw import withdraw
 from reconciler.model.move import Move
@@ -115,10 +115,10 @@ def _requested(session: Session, memory: StageMemory, step: Request) -> StageMem
             return _moved(session, memory, step)
         case WithdrawMoves():
             return _withdraw(session, memory, step)
-        case TakeThrottleListsOff():
+        case TakeThrottlesOff():
             crash_point("moves.done")
-            take_lists_off(session)
-            return replace(memory, has_lists_on=False)
+            take_throttles_off(session)
+            return replace(memory, has_throttles_on=False)
         case ElectLeaders():
             return _elect(session, memory, step)
         case CreateTopics() | GrowTopics() | ChangeConfigs() | DeleteTopics():
@@ -133,7 +133,7 @@ def _moved(session: Session, memory: StageMemory, step: SubmitMoves | ChooseLogD
 
 def _put_throttles(session: Session, memory: StageMemory, step: PutThrottles) -> StageMemory:
     brokers = put_throttles(session, step.stage)
-    has_lists_on = bool(session.throttles.lists)
+    has_throttles_on = session.throttles.has_throttles
     if brokers is not None:
         now, missing = session.now(), wanted_rates(step.stage).keys() - brokers
         unreached = {broker: memory.unreached_since.get(broker, now) for broker in sorted(missing)}
@@ -142,13 +142,13 @@ def _put_throttles(session: Session, memory: StageMemory, step: PutThrottles) ->
             throttled_brokers=memory.throttled_brokers | brokers,
             unreached_since=unreached,
             hidden=frozenset(broker for broker, since in unreached.items() if now - since >= DEAD),
-            has_lists_on=has_lists_on,
+            has_throttles_on=has_throttles_on,
         )
     if memory.count("throttle") >= THROTTLE_TRIES:
         text = f"the throttle of stage {step.stage.number} could not be set in {THROTTLE_TRIES} tries"
         raise RunFailed(f"{text}; look at the controller's log, then {session.paths.again}", code="KR704")
     session.pause(memory.count("throttle"))
-    return replace(memory, has_lists_on=has_lists_on)
+    return replace(memory, has_throttles_on=has_throttles_on)
 
 
 def _submit(session: Session, memory: StageMemory, step: SubmitMoves) -> StageMemory:

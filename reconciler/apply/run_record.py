@@ -8,6 +8,7 @@ group's offsets, which brokers bound (`offset.metadata.max.bytes`, 4 KiB a parti
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from typing import Any, Self
 
 from reconciler.admin.port import Admin
@@ -24,6 +25,16 @@ from reconciler.model.topic_partition import TopicPartition
 _INSIDE = Reason.LOG_DIRS
 VERSION = 1
 """Of the record's form; a record of another version is left as it is, and told of (KR460)."""
+
+
+class RecordForm(Enum):
+    """How much of a record is kept, the most first: brokers bound its length (`offset.metadata.max.bytes`)."""
+
+    WHOLE = auto()
+    SHORT = auto()
+    """Without moves and the items of lists."""
+    BARE = auto()
+    """Without throttles: who runs which plan, since when, and by which rates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +63,8 @@ class RunRecord:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     is_whole: bool = True
     """False where moves and the items of lists were too many to be kept: `completed` finds what the cluster shows."""
+    is_bare: bool = False
+    """Not even its throttles could be kept: it says who runs which plan, and by which rates."""
 
     def __str__(self) -> str:
         return f"the run of plan {self.plan_id} (started by {self.started_by} at {self.by.since})"
@@ -60,6 +73,11 @@ class RunRecord:
     def started_by(self) -> str:
         """Who started it, in words."""
         return f"{self.by.user} on {self.by.host}, process {self.by.pid}"
+
+    def in_form(self, form: RecordForm) -> Self:
+        """Return the record with as much as that form keeps."""
+        is_whole = self.is_whole and form is RecordForm.WHOLE
+        return replace(self, is_whole=is_whole, is_bare=self.is_bare or form is RecordForm.BARE)
 
     def plan(self, cluster_id: str) -> Plan:
         """Return as much of the plan as is kept: one stage, and the lists and leaders that its moves go back to."""
@@ -101,8 +119,8 @@ class RunRecord:
             "over": self.is_over,
             "rate": self.rate,
             "ours": sorted(self.ours),
-            "rates": [[*key, before] for key, before in sorted(self.throttles.rates.items())],
-            "lists": lists,
+            "rates": None if self.is_bare else [[*key, before] for key, before in sorted(self.throttles.rates.items())],
+            "lists": None if self.is_bare else lists,
             "moves": [[name, self.topic_ids.get(name), rows] for name, rows in sorted(topics.items())],
             "whole": self.is_whole,
             **inside,
@@ -171,7 +189,10 @@ class RunRecord:
             leaders={key: row[4] for key, row in rows if len(row) > 4},  # noqa: PLR2004 - the form of a row
             topic_ids={name: topic_id for name, topic_id in ids if topic_id is not None},
             is_whole=fields["whole"],
+            is_bare=fields["rates"] is None,
         )
+        if run.is_bare:
+            return run
         implied = wanted_lists(run._stage())
         throttles = ThrottleRecord(
             {(int(b), key): before for b, key, before in fields["rates"] if key in BROKER_LEASES},
@@ -219,15 +240,20 @@ def _completed(run: RunRecord, admin: Admin) -> RunRecord:
 
     Such a move goes back to the order that Kafka's own cancel leaves: the one before is not known.
     """
-    configs = admin.topic_configs(run.throttles.topics)
+    flights = admin.reassignments()
+    topics = sorted({key.topic for key in flights}) if run.is_bare else run.throttles.topics
+    configs = admin.topic_configs(topics) if topics else {}
+    unnamed = {(topic, key): Entry(None) for topic in topics for key in TOPIC_THROTTLES} if run.is_bare else {}
     lists = {
         (topic, key): _entry(entry.before, (), frozenset(parts(configs.get(topic, {}).get(key))))
-        for (topic, key), entry in run.throttles.lists.items()
+        for (topic, key), entry in {**unnamed, **run.throttles.lists}.items()
     }
     moves = []
-    for key, one in sorted(admin.reassignments().items()):
+    for key, one in sorted(flights.items()):
         entry = lists.get((key.topic, FOLLOWER_THROTTLED_REPLICAS), Entry(None))
         if one.adding_replicas and entry.items.issuperset(f"{key.partition}:{b}" for b in one.adding_replicas):
             before = cancelled(tuple(set(one.replicas) - set(one.adding_replicas)), one.target_replicas)
             moves.append(Move(key, before, one.target_replicas, 0, Reason.BALANCE, is_size_known=False))
-    return replace(run, throttles=ThrottleRecord(run.throttles.rates, lists), moves=tuple(moves))
+    # What was there before is not known, so a bare record puts no throttle back.
+    kept = ThrottleRecord() if run.is_bare else ThrottleRecord(run.throttles.rates, lists)
+    return replace(run, throttles=kept, moves=tuple(moves))

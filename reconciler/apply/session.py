@@ -7,15 +7,23 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from reconciler.admin.port import Admin, Lock
+from reconciler.admin.port import Admin, Answer, Lock
 from reconciler.admin.waits import waiting_for
 from reconciler.apply.answers import NO_RIGHT, told_answer
 from reconciler.apply.journal import Journal
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.partition_path import PlanPaths
-from reconciler.apply.run_record import RunRecord
+from reconciler.apply.run_record import RecordForm, RunRecord
 from reconciler.apply.standings import tally
-from reconciler.apply.throttles import Entry, Items, ThrottleRecord, leftover_problems, our_rates
+from reconciler.apply.throttles import (
+    Entry,
+    Items,
+    Key,
+    ThrottleRecord,
+    leftover_problems,
+    our_rates,
+    undecided_problems,
+)
 from reconciler.model.cluster import Cluster
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr
 from reconciler.model.lock import OFFSETS_TOPIC
@@ -51,6 +59,8 @@ class Session:
     """New replicas are made in the log dirs that the plan predicts."""
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
     """What is on the cluster because of this plan."""
+    taken_off: ThrottleRecord = field(default_factory=ThrottleRecord)
+    """What Kafka said it has put back for this session: a look afterwards has to show it."""
     first_rates: dict[tuple[int, str], str | None] = field(default_factory=dict)
     """The rates as this run first saw them: a later look may see its own."""
     first_lists: dict[tuple[str, str], str | None] = field(default_factory=dict)
@@ -67,14 +77,16 @@ class Session:
     """The record that stands in the cluster, and may be written over."""
     other_record: RunRecord | None = None
     """A record that may not: of a run of another plan with moves in flight."""
-    is_record_refused: bool = False
-    """No record can be written there."""
+    record_forms: tuple[RecordForm, ...] = tuple(RecordForm)
+    """The forms of the record that may fit, the longest first; none: no record can be written there."""
     rate: int | None = None
     """What the run was asked to throttle to meanwhile, in bytes per second."""
     other_rates: Items = frozenset()
     """What runs have set beside the plan's own rates."""
     min_isr: int | None = None
     partition_counts: dict[str, int] = field(default_factory=dict)
+    undecided: Mapping[Key, str] = field(default_factory=dict)
+    """The plan's own values whose owner the cluster does not show, by key."""
     writes: int = 0
     stage: int = 0
     """The number of the current stage; 0 before the first."""
@@ -167,18 +179,24 @@ class Session:
         Without it a machine that knows nothing of the run cannot clean up after it; that this user may not write it is
         told, and the run goes on.
         """
-        if self.lock is None or self.is_record_refused:
+        if self.lock is None or not self.record_forms:
             return
         over = replace(self.record, is_over=True, throttles=self.throttles) if is_over and self.record else None
         record = over or self._current_record(self.lock, is_over=is_over)
-        if record == self.record:
-            return
-        for form in (record, replace(record, is_whole=False)):
-            answer = self.patiently(partial(self.lock.keep, form.written()))
-            if answer.is_ok:
-                self.record = form
+        answer = Answer()
+        while self.record_forms:
+            written = record.in_form(self.record_forms[0])
+            if written == self.record:
                 return
-        self.is_record_refused = True
+            answer = self.patiently(partial(self.lock.keep, written.written()))
+            if answer.is_ok:
+                self.record = written
+                return
+            # What was too large once is too large again: the run does not send it a second time.
+            self.record_forms = () if answer.error in NO_RIGHT else self.record_forms[1:]
+        # An older record would say less than this run has done by now.
+        erased = self.patiently(partial(self.lock.keep, ""))
+        self.record = None if erased.is_ok else self.record
         lacking = f"this user lacks Read on topic {OFFSETS_TOPIC}"
         self.say(NOT_KEPT.format(why=lacking if answer.error in NO_RIGHT else told_answer(answer)))
 
@@ -245,7 +263,7 @@ class Session:
             writes=self.writes,
             seconds=round((self.now() - self.started_at).total_seconds(), 3),
             messages=tuple(self.messages),
-            leftover_throttles=tuple(self.leftover_throttles),
+            leftover_throttles=(*self.leftover_throttles, *undecided_problems(self.undecided)),
             left=undone if left is None else tuple(sorted(left)),
             tally=known,
             is_idle=is_idle,

@@ -180,7 +180,7 @@ class StageMemory:
     """Since when a broker that lives could not be asked to throttle."""
     hidden: frozenset[int] = frozenset()
     """Those of them that were asked again, in vain, once that had lasted: time alone gives no broker up."""
-    has_lists_on: bool = False
+    has_throttles_on: bool = False
     polls: int = 0
     """Looks in a row that showed nothing new."""
     is_resting: bool = False

@@ -100,7 +100,7 @@ class Watcher:
             locked_by=locked_by,
             is_lock_told=is_lock_told,
             tally=known,
-            has_leftovers=_has_leftovers(plan, cluster, journal_events, record),
+            leftovers=_leftovers(plan, observed, journal_events, record),
             undoes=plan.source.rolls_back if plan else None,
             is_rolled_back=_is_rolled_back(plan, known, journal_events),
             started_by=record.started_by if record is not None else None,
@@ -136,12 +136,17 @@ def _last_event(events: Sequence[RunEvent]) -> LastEvent | None:
     return LastEvent(events[-1].time, events[-1].step, events[-1].outcome) if events else None
 
 
-def _has_leftovers(plan: Plan | None, cluster: Cluster, events: Sequence[RunEvent], record: RunRecord | None) -> bool:
+def _leftovers(
+    plan: Plan | None, observed: Observed, events: Sequence[RunEvent], record: RunRecord | None
+) -> tuple[str, ...]:
+    """Return what the run has left, in words; a broker that is down may keep a rate of it."""
     if plan is None:
-        return False
-    brokers = {one.id: one.configs for one in cluster.brokers.values() if not one.is_fenced}
-    topics = {topic.name: topic.configs for topic in cluster.topics.values()}
-    return bool(known_run(plan, events, brokers, topics, record).throttles)
+        return ()
+    known = known_run(plan, events, observed, record)
+    owners = (
+        (f"broker {owner}" if isinstance(owner, int) else f"topic {owner}", key) for owner, key in known.throttles
+    )
+    return (*(f"{owner} {key}" for owner, key in owners), *(f"broker {one}, which is down" for one in known.unrestored))
 
 
 def _is_rolled_back(plan: Plan | None, known: Tally | None, events: Sequence[RunEvent]) -> bool:

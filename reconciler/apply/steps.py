@@ -69,8 +69,8 @@ class Warn:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeThrottleListsOff:
-    """Remove the stage's entries from the topics' throttle lists."""
+class TakeThrottlesOff:
+    """Bring the stage's rates and throttle lists back to what they were."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +128,7 @@ class FailRun:
 
 
 TopicsRequest = CreateTopics | GrowTopics | ChangeConfigs | DeleteTopics
-Request = (
-    PutThrottles | SubmitMoves | ChooseLogDirs | WithdrawMoves | TakeThrottleListsOff | ElectLeaders | TopicsRequest
-)
+Request = PutThrottles | SubmitMoves | ChooseLogDirs | WithdrawMoves | TakeThrottlesOff | ElectLeaders | TopicsRequest
 Step = Request | LeaveAlone | LeaveDirAlone | Warn | Wait | FinishStage | FailRun
 
 

@@ -14,12 +14,14 @@ from reconciler.model.cluster import (
     ALTER_LOG_DIRS_RATE,
     BROKER_LEASES,
     BROKER_THROTTLES,
+    CORDONED_LOG_DIRS,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_REPLICAS,
     TOPIC_THROTTLES,
 )
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
+from reconciler.model.run import UNDECIDED
 from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage
 from reconciler.model.words import named_some
 
@@ -29,7 +31,7 @@ Key = tuple[int | str, str]
 """A broker or a topic, and the name of a config."""
 Configs = Mapping[str, str]
 
-_HINT = "the next reconciler apply, cancel or status of this cluster, or doctor --fix throttles, puts it back"
+_HINT = "the next reconciler apply or cancel of this cluster, or doctor --fix throttles, puts it back"
 _NOT_PUT_BACK = Trouble("not put back")
 _MOST_ITEMS = 10  # of a list in one sentence: a list names hundreds of replicas
 
@@ -55,6 +57,11 @@ class ThrottleRecord:
     def is_empty(self) -> bool:
         """Whether nothing of ours is on the cluster."""
         return not self.rates and not self.lists
+
+    @property
+    def has_throttles(self) -> bool:
+        """Whether a rate or a list of ours is on; a cordon of log dirs is none."""
+        return bool(self.lists) or any(key != CORDONED_LOG_DIRS for _, key in self.rates)
 
     @property
     def brokers(self) -> tuple[int, ...]:
@@ -311,6 +318,22 @@ def leftovers_of(throttles: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> 
             is_passing = any(one.is_passing for one in found.values())
             left.append(Leftover(Problem("KR720", text, severity=Severity.WARNING), is_passing))
     return left
+
+
+def undecided_problems(undecided: Mapping[Key, str]) -> list[Problem]:
+    """Return a problem for each broker or topic whose values are a plan's, though nothing shows that a run set them."""
+    values: dict[int | str, list[tuple[str, str]]] = {}
+    for (owner, key), value in sorted(undecided.items(), key=str):
+        values.setdefault(owner, []).append((key, value))
+    problems = []
+    for owner, pairs in values.items():
+        kind = "broker" if isinstance(owner, int) else "topic"
+        shown = ", ".join(f"{key}={_shown(value)}" for key, value in pairs)
+        text = f"{kind} {owner} has {shown}, and nothing shows whether a run or somebody else set it, so it stays"
+        keys = ",".join(key for key, _ in pairs)
+        remove = f"kafka-configs --alter --entity-type {kind}s --entity-name {owner} --delete-config {keys}"
+        problems.append(Problem(UNDECIDED, f"{text}; if nobody wants it: {remove}", severity=Severity.WARNING))
+    return problems
 
 
 def _shown(value: str | None) -> str:

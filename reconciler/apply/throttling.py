@@ -6,7 +6,8 @@ the ISR for another reason is throttled too. So each rate and each list is taken
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.apply.answers import Trouble, as_far_as_visible, refusal, refused, told_answer, tried, trouble_of
@@ -36,7 +37,7 @@ from reconciler.apply.throttles import (
     wanted_rates,
 )
 from reconciler.model.change import ConfigChange, ConfigOperation
-from reconciler.model.cluster import CORDONED_LOG_DIRS, TOPIC_THROTTLES
+from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome
 from reconciler.model.stage import CopyingStage
@@ -54,7 +55,11 @@ _LOOK_AGAIN = frozenset({"INVALID_CONFIG"})
 """An APPEND to a list that became `*` since it was read; what is needed is computed anew."""
 _DEAD = Trouble("it is not alive")
 _SILENT = Trouble("it does not answer", is_passing=True)
+_SHOWN_AGAIN = Trouble("Kafka took the request, and a look afterwards shows the value still")
 _NONE = Trouble("")
+SHOWN = timedelta(seconds=30)
+"""How long a look may show the time before a request that Kafka took."""
+POLL_SECONDS = 0.5
 
 
 def put_throttles(session: Session, stage: CopyingStage) -> frozenset[int] | None:
@@ -89,7 +94,8 @@ def put_throttles(session: Session, stage: CopyingStage) -> frozenset[int] | Non
     )
     crash_point("intent.before")
     _record(session, added, broker_configs, topic_configs)
-    is_settled = _set_rates(session, to_set) and _extend_lists(session, to_append)
+    # Lists go on before rates and come off after them: whoever finds a rate of the plan's finds its entries beside it.
+    is_settled = _extend_lists(session, to_append) and _set_rates(session, to_set)
     session.write_event("throttle", Outcome.DONE if is_settled else Outcome.FAILED)
     return frozenset(broker_configs) if is_settled else None
 
@@ -188,13 +194,13 @@ def take_all_off(session: Session, *, has_moves: bool = False) -> None:
     unwritten: Exception | None = None
     for attempt in range(TRIES):
         clean_up = _CleanUp(session, is_last=attempt == TRIES - 1)
-        # Lists first: without its entry no replica is held back, whatever rate stays.
-        left = [*clean_up.lists(), *clean_up.rates()]
+        left = [*clean_up.rates(), *clean_up.lists()]
         unwritten = unwritten or clean_up.unwritten
         if not any(one.is_passing for one in left):
             break
         if not clean_up.is_last:
             session.pause(attempt)
+    left += _still_on(session)
     session.leftover_throttles = [one.problem for one in left]
     with suppress(ReconcilerError):  # without an answer, the lock or the right, the record stays
         if session.throttles.is_empty and not has_moves:
@@ -205,12 +211,49 @@ def take_all_off(session: Session, *, has_moves: bool = False) -> None:
         raise unwritten
 
 
-def take_lists_off(session: Session) -> None:
-    """Take our entries off the topics' lists; what could not be taken off stays in the record."""
+def take_throttles_off(session: Session) -> None:
+    """Take rates and lists off, and leave cordons on; what could not be taken off stays in the record."""
     clean_up = _CleanUp(session)
+    clean_up.rates({*BROKER_LEASES} - {CORDONED_LOG_DIRS})
     clean_up.lists()
     if clean_up.unwritten is not None:
         raise clean_up.unwritten
+
+
+def _still_on(session: Session) -> list[Leftover]:
+    """Look at what was put back, and return what is on still; it is in the session's record again.
+
+    Brokers answer from their own image of the metadata, so an answer that shows the time before is asked for again.
+    """
+    end = session.now() + SHOWN
+    while True:
+        shown = _shown(session)
+        if shown.is_empty or session.now() >= end:
+            break
+        session.admin.clock.sleep(POLL_SECONDS)
+    session.throttles = session.throttles.plus(shown)
+    session.taken_off = ThrottleRecord()
+    return leftovers_of(shown, dict.fromkeys([*shown.rates, *shown.lists], _SHOWN_AGAIN))
+
+
+def _shown(session: Session) -> ThrottleRecord:
+    """Return what of that which was put back a look shows to be on; what cannot be read is believed to be back."""
+    off, ours = session.taken_off, session.our_rates
+    found = tried(lambda: session.admin.broker_configs(off.brokers)) if off.rates else {}
+    brokers = {} if isinstance(found, Trouble) else found
+    seen = tried(lambda: as_far_as_visible(session.admin.topic_configs, off.topics)) if off.lists else ({}, {})
+    topics = {} if isinstance(seen, Trouble) else seen[0]
+    rates = {
+        (broker, key): before
+        for (broker, key), before in off.rates.items()
+        if (value := brokers.get(broker, {}).get(key)) in ours and value != before
+    }
+    lists = {
+        (topic, key): replace(entry, items=items)
+        for (topic, key), entry in off.lists.items()
+        if (items := entry.items - {*parts(entry.before)} & {*parts(topics.get(topic, {}).get(key))})
+    }
+    return ThrottleRecord(rates, lists)
 
 
 @dataclass(slots=True)
@@ -302,19 +345,20 @@ class _CleanUp:
                     found |= {(topic, change.key): trouble for change in batch[topic]}
         return found
 
-    def rates(self) -> list[Leftover]:
-        """Bring the brokers' rates back; return what could not be: a broker that cannot be asked keeps ours."""
-        throttles = ThrottleRecord(self.session.throttles.rates)
+    def rates(self, keys: Collection[str] = BROKER_LEASES) -> list[Leftover]:
+        """Bring these keys of brokers back; return what could not be: a broker that cannot be asked keeps ours."""
+        recorded = self.session.throttles.rates
+        throttles = ThrottleRecord({one: before for one, before in recorded.items() if one[1] in keys})
         if throttles.is_empty:
             return []
         configs, silent = self._broker_configs(throttles.brokers)
         troubles: dict[Key, Trouble] = {}
         for broker in throttles.brokers:
-            keys = {key: before for (one, key), before in throttles.rates.items() if one == broker}
+            rates = {key: before for (one, key), before in throttles.rates.items() if one == broker}
             if broker in silent:
-                troubles |= {(broker, key): silent[broker] for key in keys}
+                troubles |= {(broker, key): silent[broker] for key in rates}
             else:
-                troubles |= self._restore_rates(broker, keys, configs.get(broker, {}))
+                troubles |= self._restore_rates(broker, rates, configs.get(broker, {}))
         self._forget(ThrottleRecord({key: one for key, one in throttles.rates.items() if key not in troubles}))
         return leftovers_of(throttles, troubles)
 
@@ -382,6 +426,7 @@ class _CleanUp:
         if gone.is_empty:
             return
         crash_point("unthrottle.sent")
+        self.session.taken_off = self.session.taken_off.plus(gone)
         try:
             self.session.write_event("unthrottle", Outcome.DONE, **throttle_detail(gone))
         except (OSError, ReconcilerError) as error:

@@ -147,7 +147,7 @@ class Run:
             return False
         self.session.write_event("stage", Outcome.STARTED)
         now = self.session.now()
-        self.memory = StageMemory(index, now, now, has_lists_on=bool(self.session.throttles.lists))
+        self.memory = StageMemory(index, now, now, has_throttles_on=self.session.throttles.has_throttles)
         return True
 
     # Turns

@@ -98,7 +98,8 @@ def command(
             progress=progress,
             notify=told,
         )
-        figures.end(Exit.DONE, applied.result)
+        code = Exit.STOPPED if applied.result.has_undecided else Exit.DONE
+        figures.end(code, applied.result)
     seconds = time.monotonic() - started
     if dry_run:
         asked.tell(as_text.effects(plan.topic_changes))
@@ -116,7 +117,7 @@ def command(
         left = plan_again(asked.inputs, plan)
     if left is not None:
         tell(f"Planning again: {_in_a_line(left)}")
-    return Exit.DONE
+    return code
 
 
 def _is_wanted(plan: Plan, asked: Asked) -> bool:

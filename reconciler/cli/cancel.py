@@ -70,7 +70,8 @@ def _cancel(asked: Asked, plan_path: str | None) -> int:
     told = Teller()
     with ending_in_order(told, "cancel again") as stop, heartbeat():
         ended = cancel(asked.inputs, plan_path, notify=told, should_stop=stop.reason)
-        code = stop.exit or Exit.DONE  # an output that is closed later keeps nothing from its end
+        # An output that is closed later keeps nothing from its end.
+        code = stop.exit or (Exit.STOPPED if ended.has_undecided else Exit.DONE)
     asked.write(text=lambda: as_text.result(ended), json=lambda: as_json.document(ended))
     if ended.undoes is not None:
         tell(f"cancel --rollback goes on with this rollback, an apply of plan {ended.undoes} undoes it.")

@@ -14,7 +14,9 @@ from reconciler.command.verbs import option, verb
 from reconciler.workflow.inputs import Inputs
 
 if TYPE_CHECKING:
-    from reconciler.model.diagnosis import Diagnosis
+    from collections.abc import Sequence
+
+    from reconciler.model.diagnosis import Diagnosis, FoundThrottle
     from reconciler.workflow.doctor import Visit
 
 THROTTLES = "throttles"
@@ -108,14 +110,18 @@ def _told(found: "Diagnosis", name: str | None, asked: Asked, restored: tuple[st
 
 
 def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) -> int:
-    from reconciler.workflow.doctor import to_take_off
+    from reconciler.model.diagnosis import Whose
+    from reconciler.workflow.runs import restored_line
 
     if found.locked_by is not None:
         found = beside.look_once_unlocked(tell)
-    lines = to_take_off(found)
-    if not lines:
+    wanted = [one for one in found.throttles if one.whose is Whose.LEFTOVER]
+    if not wanted:
         tell("No throttles of runs known here are left on the cluster.")
-        return _told(beside.look() if beside.settle() else found, beside.name, asked)
+        is_undecided = any(one.whose is Whose.UNDECIDED for one in found.throttles)
+        is_settled = not is_undecided and beside.settle()
+        return _ended(beside.look(is_cleaned_up=True) if is_settled else found, beside, asked)
+    lines = [restored_line(one) for one in wanted]
     tell("\n".join(["Throttles that runs left, and what they go back to:", *(f"  ~ {line}" for line in lines)]))
     if not is_sure:
         require_answers("look at what doctor shows")
@@ -124,8 +130,28 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) 
             return Exit.STOPPED
     with stopping() as stop:  # it is the way back already: a first signal only tells so
         ended = beside.take_off()
+        remaining = beside.still_on(wanted)
         stopped = stop.exit
-    left = [one for result in ended for one in result.leftover_throttles]
-    tell("\n".join([f"leftover throttles: {one}" for one in left] or [f"Put back: {len(lines)}."]))
-    code = _told(beside.look(), beside.name, asked, lines)
-    return stopped or (Exit.ERROR if left else code)
+    problems = [str(one) for result in ended for one in result.leftover_throttles]
+    tell("\n".join([f"leftover throttles: {one}" for one in problems] + [_counted(wanted, remaining)]))
+    back = tuple(line for one, line in zip(wanted, lines, strict=True) if one not in remaining)
+    code = _ended(beside.look(is_cleaned_up=True), beside, asked, back)
+    return stopped or (Exit.ERROR if remaining else code)
+
+
+def _counted(wanted: "Sequence[FoundThrottle]", remaining: "Sequence[FoundThrottle]") -> str:
+    """Return how much of what was to be put back a look afterwards shows to be back, and what is not."""
+    text = f"Put back: {len(wanted) - len(remaining)}."
+    names = [f"{'broker' if isinstance(one.owner, int) else 'topic'} {one.owner} {one.key}" for one in remaining]
+    return f"{text} Not put back, as a look afterwards shows: {', '.join(names)}." if names else text
+
+
+def _ended(found: "Diagnosis", beside: "Visit", asked: Asked, restored: tuple[str, ...] = ()) -> int:
+    """Show what is found after a clean-up; what may be of a run and cannot be decided ends with 5."""
+    from reconciler.render.as_doctor import undecided_lines
+
+    code = _told(found, beside.name, asked, restored)
+    lines = undecided_lines(found.throttles)
+    if lines:
+        tell("\n".join(lines))
+    return Exit.STOPPED if lines else code

@@ -14,7 +14,8 @@ from reconciler.command.verbs import option, verb
 from reconciler.model.problem import ClusterUnavailable
 
 if TYPE_CHECKING:
-    from reconciler.workflow.status import Seen, Watched
+    from reconciler.model.status import Status
+    from reconciler.workflow.status import Watched
 
 EVERY_SECONDS = 3
 
@@ -34,7 +35,7 @@ EVERY_SECONDS = 3
 def command(asked: Asked, plan_path: str | None, *, watch: bool) -> int:
     """Show where the run on a cluster stands, its throttles, and which brokers are safe to stop.
 
-    Changes nothing but a throttle that an ended run left because its broker was down: where that is back, it goes.
+    Changes nothing: what an ended run left it names, with the command that takes it off.
     Of many moves in flight it shows the slowest, of throttles how many; with -v all of them, as -o json does.
     With --watch, a terminal shows the newest look; elsewhere each one that differs is printed, with -o json each on a
     line of its own.
@@ -52,7 +53,7 @@ def command(asked: Asked, plan_path: str | None, *, watch: bool) -> int:
             write(_shown(seen, asked), asked.color)
         elif asked.is_json:
             for seen in _looks(run):
-                write(as_json.line(seen.status))
+                write(as_json.line(seen))
                 sys.stdout.flush()
         elif sys.stdout.isatty():
             _redraw(run, asked)
@@ -66,14 +67,11 @@ def _several(asked: Asked) -> int:
     from reconciler.command.several import of_each, tell_failed
     from reconciler.model.status import StatusesReport
     from reconciler.render import as_json, as_several, as_status
-    from reconciler.render.escape import visible
     from reconciler.workflow.status import look_at_run
 
     each = of_each(asked, look_at_run)
-    for name, seen in each.made.items():
-        asked.tell(f"{visible(name)}: throttles of ended runs: {line}" for line in seen.restored)
-    found = tuple(seen.status for seen in each.made.values())
-    summary = each.summary(lambda seen: (as_status.in_short(seen.status).rstrip("."), Exit.DONE))
+    found = tuple(each.made.values())
+    summary = each.summary(lambda seen: (as_status.in_short(seen).rstrip("."), Exit.DONE))
     asked.write(
         text=lambda: as_several.text((as_status.status(one, has_all=asked.verbosity > 0) for one in found), summary),
         json=lambda: as_json.document(StatusesReport(found, each.reasons, summary)),
@@ -81,23 +79,21 @@ def _several(asked: Asked) -> int:
     return tell_failed(asked, each.failed)
 
 
-def _shown(seen: "Seen", asked: Asked) -> str:
+def _shown(seen: "Status", asked: Asked) -> str:
     from reconciler.render import as_json, as_status
 
     if asked.is_json:
-        return as_json.document(seen.status)
-    return as_status.status(seen.status, has_all=asked.verbosity > 0)
+        return as_json.document(seen)
+    return as_status.status(seen, has_all=asked.verbosity > 0)
 
 
-def _looks(run: "Watched") -> Iterator["Seen"]:
+def _looks(run: "Watched") -> Iterator["Status"]:
     """Yield look after look until the run has ended; a cluster that does not answer is told of, and asked again."""
     told = Teller()
-    seen: Seen | None = run.look()
+    seen: Status | None = run.look()
     while seen is not None:
-        for line in seen.restored:
-            told.once(f"throttles of ended runs: {line}")
         yield seen
-        if seen.status.has_ended:
+        if seen.has_ended:
             return
         seen = None
         while seen is None:
@@ -113,7 +109,7 @@ def _print_what_differs(run: "Watched", asked: Asked) -> None:
     for seen in _looks(run):
         text = _shown(seen, asked)
         if text != before:
-            write(f"{'' if not before else chr(10)}{seen.status.time:%Y-%m-%d %H:%M:%S} UTC\n{text}", asked.color)
+            write(f"{'' if not before else chr(10)}{seen.time:%Y-%m-%d %H:%M:%S} UTC\n{text}", asked.color)
             sys.stdout.flush()
         before = text
 

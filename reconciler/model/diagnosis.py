@@ -44,10 +44,11 @@ class NeededRight:
 
 
 class Whose(StrEnum):
-    """Whose a throttle is: of a run under way, left by an earlier run, or set by somebody else."""
+    """Whose a throttle is: of a run under way, left by an earlier run, undecided, or set by somebody else."""
 
     RUN = "run"
     LEFTOVER = "leftover"
+    UNDECIDED = "undecided"
     OTHER = "other"
 
 
@@ -59,11 +60,17 @@ class FoundThrottle:
     """A broker id or a topic."""
     key: Annotated[str, "The config key."]
     value: Annotated[str, "Its value."]
-    whose: Annotated[Whose, "Of a run under way, left by one, or of somebody else."]
+    whose: Annotated[
+        Whose, "Of a run under way, left by one, of a run or somebody else (undecided), or of somebody else."
+    ]
     plan_id: Annotated[str | None, REQUIRED, "The plan of that run."] = None
     restored: Annotated[
         str | None, REQUIRED, "What it goes back to once the run's own part is off; null: no override."
     ] = None
+
+    def __str__(self) -> str:
+        kind = "broker" if isinstance(self.owner, int) else "topic"
+        return f"{kind} {self.owner}: {self.key}={self.value}"
 
     @property
     def broker(self) -> Annotated[int | None, "Of which broker; null for a topic's."]:
@@ -82,7 +89,8 @@ class KnownRun:
 
     `is_open`: it began and its end is not recorded. `by`: who started it, in words, where the cluster's record tells.
     `targets`: the ordered lists that its moves go to. `throttles`: what it has on the cluster now, as (broker id or
-    topic, key) -> the value once its own part is taken off. `unrestored`: brokers that keep a rate of it and cannot be
+    topic, key) -> the value once its own part is taken off. `undecided`: the plan's own values that may be its, or
+    somebody else's. `unrestored`: brokers that keep a rate of it and cannot be
     asked.
     """
 
@@ -92,7 +100,10 @@ class KnownRun:
     began: str | None = None
     targets: Mapping[TopicPartition, frozenset[tuple[int, ...]]] = field(default_factory=dict)
     throttles: Mapping[tuple[int | str, str], str | None] = field(default_factory=dict)
+    undecided: Mapping[tuple[int | str, str], str] = field(default_factory=dict)
     unrestored: tuple[int, ...] = ()
+    is_record_bare: bool = False
+    """Its record in the cluster was too large to name its throttles."""
 
 
 @dataclass(frozen=True, slots=True)

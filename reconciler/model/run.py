@@ -12,6 +12,9 @@ from reconciler.model.problem import Problem, ReconcilerError, ReportedProblem
 from reconciler.model.tally import Tally
 from reconciler.model.topic_partition import PartitionObject
 
+UNDECIDED = "KR724"
+"""The code of a value that is on the cluster and may be a run's, or somebody else's."""
+
 
 class Outcome(StrEnum):
     """How a step went."""
@@ -99,10 +102,15 @@ class RunResult:
     ) -> Annotated[
         tuple[ReportedProblem, ...],
         Key("leftoverThrottles"),
-        "Throttles that could not be put back, because a broker was down.",
+        "Throttles that could not be put back, or whose they are could not be decided (KR724).",
     ]:
         """The leftover throttles as JSON tells them."""
         return tuple(map(ReportedProblem.of, self.leftover_throttles))
+
+    @property
+    def has_undecided(self) -> bool:
+        """Whether something may be left of a run, and nobody can decide it (exit code 5)."""
+        return any(one.code == UNDECIDED for one in self.leftover_throttles)
 
     @property
     def told(self) -> tuple[str, ...]:

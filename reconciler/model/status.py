@@ -172,7 +172,8 @@ class Status:
     is_lock_told: Annotated[bool, HIDDEN] = False
     """Whether this user may see who holds the lock."""
     tally: Annotated[Tally | None, HIDDEN] = None
-    has_leftovers: Annotated[bool, HIDDEN] = False
+    leftovers: Annotated[tuple[str, ...], HIDDEN] = ()
+    """What the run has left of throttles and cordons: where, and which key."""
     """Throttles, or cordons, that look like the plan's are on."""
     undoes: Annotated[str | None, REQUIRED, "The id of the plan that this one rolls back."] = None
     is_rolled_back: Annotated[bool, HIDDEN] = False
@@ -206,7 +207,7 @@ class Status:
             return None
         if self.is_running:
             return Phase.RUNNING
-        if (self.in_flight or self.has_leftovers) and self.has_begun and not self._is_end_told:
+        if (self.in_flight or self.leftovers) and self.has_begun and not self._is_end_told:
             return Phase.DEAD
         if self.stage is None:
             return Phase.DONE if self.undoes is None else Phase.ROLLED_BACK

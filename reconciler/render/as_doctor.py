@@ -12,7 +12,12 @@ from reconciler.render.report import Report, Section
 
 MOST_THROTTLES = 20
 ADMINISTERS = "Alter on the cluster, which moves take, also creates ACLs, sets passwords and unregisters brokers"
-_WHOSE = {Whose.RUN: "of the run of plan {plan}", Whose.LEFTOVER: "left by the run of plan {plan}", Whose.OTHER: ""}
+_WHOSE = {
+    Whose.RUN: "of the run of plan {plan}",
+    Whose.LEFTOVER: "left by the run of plan {plan}",
+    Whose.UNDECIDED: "of a run, or of somebody else",
+    Whose.OTHER: "",
+}
 
 
 def doctor(found: Diagnosis, name: str | None) -> Report:
@@ -87,9 +92,19 @@ def _throttles(throttles: Sequence[FoundThrottle]) -> Iterator[str]:
 
 
 def _throttle(one: FoundThrottle) -> str:
-    owner = f"broker {one.owner}" if isinstance(one.owner, int) else f"topic {one.owner}"
     whose = _WHOSE[one.whose].format(plan=one.plan_id or "")
-    return f"throttle on {owner}: {one.key}={one.value}{f', {whose}' if whose else ''}"
+    return f"throttle on {one}{f', {whose}' if whose else ''}"
+
+
+def undecided_lines(throttles: Sequence[FoundThrottle]) -> list[str]:
+    """Return what may be left of a run, and was not touched because nothing shows whose it is."""
+    undecided = [one for one in throttles if one.whose is Whose.UNDECIDED]
+    if not undecided:
+        return []
+    head = "Not touched, as nothing shows whether a run or somebody else set it:"
+    hint = "With the plan of the run at hand: reconciler doctor PLAN --fix throttles."
+    hint += " What nobody wants: kafka-configs --alter --delete-config."
+    return [head, *(f"  ? {one}" for one in undecided), hint]
 
 
 def _start(order: Sequence[Start]) -> Iterator[Section]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from reconciler.model.cluster import ALTER_LOG_DIRS_RATE, BROKER_THROTTLES, CORDONED_LOG_DIRS
 from reconciler.model.move import DirMove, Move
 from reconciler.model.status import DirMoveStatus, MoveStatus, Phase, Status
-from reconciler.model.words import counted, duration, rate, size
+from reconciler.model.words import counted, duration, named_some, rate, size
 from reconciler.render.as_text import some, table
 from reconciler.render.escape import visible
 from reconciler.render.facts import quorum_line, replica_list, start_lines
@@ -41,7 +41,13 @@ def status(seen: Status, *, has_all: bool = False) -> str:
     lines += [
         f"not safe to stop: {broker_id} ({some(map(str, keys))})" for broker_id, keys in sorted(seen.blocking.items())
     ]
-    return "\n".join([*lines, *_next(seen)]) + "\n"
+    return "\n".join([*lines, *_left_over(seen), *_next(seen)]) + "\n"
+
+
+def _left_over(seen: Status) -> Iterator[str]:
+    """Yield what a run that is not on has left of throttles, and the command that takes it off."""
+    if seen.leftovers and not seen.is_running and not seen.in_flight:
+        yield f"left over: {visible(named_some(seen.leftovers))}; reconciler doctor --fix throttles takes it off"
 
 
 def in_short(seen: Status) -> str:

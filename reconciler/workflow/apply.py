@@ -64,7 +64,7 @@ def apply_plan(
     journal = run_journal(inputs, plan)
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         if not is_dry_run:
-            for restored in restore_leftovers(inputs, plan.cluster_name, admin, before=plan):
+            for restored in restore_leftovers(inputs, admin, plan):
                 notify(f"throttles of ended runs: {restored}")
             keep_plan(inputs, plan)
         ended = run_plan(

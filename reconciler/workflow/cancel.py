@@ -32,11 +32,20 @@ from reconciler.model.problem import (
     StalePlan,
     WouldBeRefused,
 )
-from reconciler.model.run import Outcome, RollbackRun, RolledBack, RunFailed, RunProgress, RunResult, StoppedEarly
+from reconciler.model.run import (
+    UNDECIDED,
+    Outcome,
+    RollbackRun,
+    RolledBack,
+    RunFailed,
+    RunProgress,
+    RunResult,
+    StoppedEarly,
+)
 from reconciler.model.words import named_some
 from reconciler.workflow.inputs import Inputs, cluster_name
 from reconciler.workflow.own_proof import refuse_unsafe_return
-from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_plan, run_journal
+from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_plan, perhaps_of_a_run, run_journal
 from reconciler.workflow.saved_plan import plan_named, refuse_supposed
 from reconciler.workflow.sources import cluster_admin, declared_as_far, declared_cluster, simulated
 
@@ -45,6 +54,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 AGAIN = "run cancel --rollback again"
+_NO_RUN = "no run of {} is known here, and none has left its record in the cluster"
 
 
 class NoRun(ReconcilerError):
@@ -57,10 +67,7 @@ def plan_to_cancel(inputs: Inputs, plan_path: str | None = None) -> Plan:
     """Return the plan that is named, else that of the run last heard of on the cluster; raises NoRun."""
     plan = plan_named(inputs, plan_path) if plan_path else latest_plan(inputs, cluster_name(inputs))
     if plan is None:
-        raise NoRun(
-            f"no run of {cluster_name(inputs)} is known here, and none has left its record in the cluster: name the "
-            "plan that it runs: reconciler cancel PLAN"
-        )
+        raise NoRun(f"{_NO_RUN.format(cluster_name(inputs))}: name the plan that it runs: reconciler cancel PLAN")
     return plan
 
 
@@ -81,26 +88,37 @@ def cancel(
     name = named.cluster_name if named else None if is_nameless else cluster_name(inputs)
     desired = None if inputs.is_client_given or name is None else declared_cluster(inputs, name)
     with cluster_admin(replace(inputs, cluster=name), desired) as admin:
-        plan, journal = (named, run_journal(inputs, named)) if named else _found(inputs, name, admin, notify)
-        return cancel_run(plan, admin, journal, notify=notify, should_stop=should_stop)
+        if named:
+            return cancel_run(named, admin, run_journal(inputs, named), notify=notify, should_stop=should_stop)
+        plan, journal, is_bare = _found(inputs, name, admin, notify)
+        ended = cancel_run(plan, admin, journal, notify=notify, should_stop=should_stop)
+        # A bare record says who ran which plan, and not what was set: the cluster shows what may be left of it.
+        perhaps = perhaps_of_a_run(admin) if is_bare else ()
+        return replace(ended, leftover_throttles=(*ended.leftover_throttles, *perhaps))
 
 
-def _found(inputs: Inputs, name: str | None, admin: Admin, notify: Callable[[str], None]) -> tuple[Plan, Journal]:
-    """Return the plan whose run is to be cancelled where none is named: the cluster knows best."""
+def _found(inputs: Inputs, name: str | None, admin: Admin, notify: Callable[[str], None]) -> tuple[Plan, Journal, bool]:
+    """Return the plan whose run is to be cancelled where none is named, and whether all of it is a bare record."""
     record = read_record(admin)
     if record is None:
-        plan = plan_to_cancel(inputs if name else replace(inputs, cluster=admin.cluster_id()))
-        return plan, run_journal(inputs, plan)
+        here = inputs if name else replace(inputs, cluster=admin.cluster_id())
+        plan = latest_plan(here, cluster_name(here))
+        perhaps = perhaps_of_a_run(admin) if plan is None else ()
+        if perhaps:
+            named = "\n".join(map(str, perhaps))
+            raise StoppedEarly(f"{_NO_RUN.format(cluster_name(here))}. Nothing was changed.\n{named}", code=UNDECIDED)
+        plan = plan or plan_to_cancel(here)
+        return plan, run_journal(inputs, plan), False
     known = kept_plan(inputs, name or record.cluster_name, record.plan_id)
     if known is not None:
-        return known, run_journal(inputs, known)
+        return known, run_journal(inputs, known), False
     notify(f"{record}, stage {record.stage} of {record.stages}: its plan is not here, its record in the cluster is")
     if record.moves and not record.is_whole:
         moves = named_some(str(move.topic_partition) for move in record.moves)
         notify(
             f"the order of replicas before the run is not in that record: {moves}; Kafka's own cancel leaves another"
         )
-    return record.plan(admin.cluster_id()), MemoryJournal()
+    return record.plan(admin.cluster_id()), MemoryJournal(), record.is_bare
 
 
 @dataclass(frozen=True, slots=True)

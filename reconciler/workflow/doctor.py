@@ -1,11 +1,11 @@
 """Finds what is wrong with a cluster, or with its snapshot, and takes off throttles that runs left behind."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from reconciler.admin.port import Admin, ProgressHook, Reassignment
+from reconciler.admin.port import Admin, DiskUse, ProgressHook, Reassignment
 from reconciler.diff.doctor.diagnose import diagnose
 from reconciler.diff.doctor.transactions import MAX_TIMEOUT, late_since
 from reconciler.model.cluster import (
@@ -13,13 +13,14 @@ from reconciler.model.cluster import (
     UNCLEAN_ELECTION,
     Broker,
     Cluster,
+    FutureReplica,
     LogDir,
     Partition,
     Topic,
     leaders_of,
 )
 from reconciler.model.desired import Desired
-from reconciler.model.diagnosis import Diagnosis, Whose
+from reconciler.model.diagnosis import Diagnosis, FoundThrottle
 from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.lock import LOCK_GROUP
 from reconciler.model.plan import Plan
@@ -30,7 +31,7 @@ from reconciler.model.vitals import DiskReport, LateTransactions, Vitals
 from reconciler.model.words import counted
 from reconciler.workflow.copies import CopiesSeen, look_at_copies
 from reconciler.workflow.inputs import Inputs, name_meant
-from reconciler.workflow.runs import RunTraces, as_known, known_runs, restored_line, take_off
+from reconciler.workflow.runs import RunTraces, as_known, known_runs, still_on, take_off
 from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import client_cautions, cluster_admin, declared_as_far, declared_cluster
 
@@ -60,22 +61,29 @@ class Visit:
     plan: Plan | None
     unread: tuple[str, ...] = ()
 
-    def look(self, progress: ProgressHook | None = None) -> Diagnosis:
-        """Return what is found now."""
+    def look(self, progress: ProgressHook | None = None, *, is_cleaned_up: bool = False) -> Diagnosis:
+        """Return what is found now; `is_cleaned_up`: what runs left was put back, so what is there is not theirs."""
         vitals = examine(self.admin, sorted(self.desired.topics) if self.desired is not None else (), progress=progress)
         copies = CopiesSeen()
         if self.desired is not None:
             copies = look_at_copies(self.inputs, self.desired.cluster, vitals.cluster, self.admin, progress)
         vitals = replace(vitals, unexamined=(*vitals.unexamined, *copies.unexamined, *self.unread))
         try:
-            known = as_known(self._known(), vitals.cluster)
+            known = as_known(self._known(), vitals.cluster, _disk_use(vitals.disks))
         except (InvalidInput, ClusterUnavailable, Refused) as error:
             known = ()
             vitals = replace(
                 vitals, unexamined=(*vitals.unexamined, f"runs that were started here, or elsewhere: {error}")
             )
         of_client = client_cautions(replace(self.inputs, cluster=self.name), self.desired)
-        return diagnose(vitals, known, desired=self.desired, of_client=of_client, of_copies=copies.findings)
+        return diagnose(
+            vitals,
+            known,
+            desired=self.desired,
+            of_client=of_client,
+            of_copies=copies.findings,
+            is_cleaned_up=is_cleaned_up,
+        )
 
     def look_once_unlocked(self, notify: Callable[[str], None]) -> Diagnosis:
         """Return what is found once no run is going on: LockHeld says whose is, a dead one's lock is waited for."""
@@ -85,6 +93,10 @@ class Visit:
     def take_off(self) -> tuple[RunResult, ...]:
         """Bring throttles that runs left back to what they were; raises Refused while a run is going on."""
         return take_off(self._known(), self.admin)
+
+    def still_on(self, wanted: Sequence[FoundThrottle]) -> tuple[FoundThrottle, ...]:
+        """Look at what was to be put back, and return what is not."""
+        return still_on(wanted, self.admin)
 
     def settle(self) -> bool:
         """Remove the record of a run that died and left nothing; return whether it was looked after.
@@ -126,13 +138,22 @@ def look_at_snapshot(inputs: Inputs, plan_path: str | None = None) -> tuple[str 
     return name, diagnose(vitals, known, desired=desired, is_snapshot=True, of_copies=copies.findings)
 
 
-def to_take_off(found: Diagnosis) -> tuple[str, ...]:
-    """Return a line for each throttle that `take_off` would bring back."""
-    return tuple(
-        restored_line(one.owner, one.key, one.value, one.restored)
-        for one in found.throttles
-        if one.whose is Whose.LEFTOVER
-    )
+def _disk_use(report: DiskReport | None) -> DiskUse | None:
+    """Return what log dirs hold as the executor reads it."""
+    if report is None:
+        return None
+    dirs: dict[int, list[LogDir]] = {}
+    for state in report.dirs:
+        dirs.setdefault(state.broker_id, []).append(LogDir(state.path, is_offline=state.error is not None))
+    paths: dict[tuple[TopicPartition, int], str] = {}
+    futures: dict[tuple[TopicPartition, int], FutureReplica] = {}
+    for one in report.replicas:
+        replica = (one.topic_partition, one.broker_id)
+        if one.is_future:
+            futures[replica] = FutureReplica(one.topic_partition, one.log_dir, one.size_bytes)
+        else:
+            paths[replica] = one.log_dir
+    return DiskUse({broker: tuple(found) for broker, found in dirs.items()}, {}, paths, futures)
 
 
 def _plan_and_name(inputs: Inputs, plan_path: str | None) -> tuple[Plan | None, str | None]:

@@ -10,23 +10,26 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-from reconciler.admin.port import Admin
+from reconciler.admin.port import Admin, DiskUse
 from reconciler.apply.journal import Journal, MemoryJournal, recorded
 from reconciler.apply.leftovers import known_run, restore_throttles
-from reconciler.apply.observed import replaced_topics
+from reconciler.apply.observed import Observed, look, replaced_topics
+from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run_record import RunRecord, read_record
-from reconciler.apply.throttles import ThrottleRecord
+from reconciler.apply.throttles import ThrottleRecord, undecided_problems
+from reconciler.apply.throttling import POLL_SECONDS, SHOWN
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.journal import RunJournal, journal_path, read_journal
 from reconciler.files.paths import expanded, is_there
 from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.model.cluster import Cluster
-from reconciler.model.diagnosis import KnownRun
+from reconciler.model.diagnosis import FoundThrottle, KnownRun, Whose
 from reconciler.model.plan import Plan
-from reconciler.model.problem import InvalidInput, ReconcilerError, Refused
-from reconciler.model.run import RunResult
+from reconciler.model.problem import InvalidInput, Problem, ReconcilerError, Refused
+from reconciler.model.run import UNDECIDED, RunResult
+from reconciler.model.vitals import Vitals
 from reconciler.model.words import named_some
 from reconciler.workflow.inputs import Inputs
 
@@ -34,8 +37,6 @@ _SUFFIX, _PLAN_SUFFIX = ".jsonl", ".plan.json"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 """When a plan was last heard of whose journal tells nothing: before any other."""
 ON_ITS_WAY = "KR455"
-Owner = TypeVar("Owner", int, str)
-Configs = Mapping[Owner, Mapping[str, str]]
 
 
 def run_journal(inputs: Inputs, plan: Plan) -> RunJournal:
@@ -131,20 +132,13 @@ class RunTraces:
     record: RunRecord | None = None
 
     @property
-    def is_open(self) -> bool:
-        """Whether its end is told neither here nor in the cluster."""
-        if self.record is None:
-            return recorded(self.journal.events).is_open
-        return not self.record.is_over and (not self.journal.events or recorded(self.journal.events).is_open)
-
-    @property
     def throttles(self) -> ThrottleRecord:
         """What was put on and not taken off, by the record or else the journal."""
         return recorded(self.journal.events).throttles if self.record is None else self.record.throttles
 
-    def known(self, brokers: Configs[int], topics: Configs[str]) -> KnownRun:
-        """Return what is known of it beside these configs."""
-        return known_run(self.plan, self.journal.events, brokers, topics, self.record)
+    def known(self, observed: Observed) -> KnownRun:
+        """Return what is known of it, and what is seen of it on the cluster."""
+        return known_run(self.plan, self.journal.events, observed, self.record)
 
 
 def known_runs(
@@ -178,16 +172,15 @@ def known_here(inputs: Inputs, cluster: str | None, plan: Plan | None = None) ->
     )
 
 
-def as_known(runs: Sequence[RunTraces], cluster: Cluster) -> tuple[KnownRun, ...]:
-    """Return what is known of these runs beside that cluster; of a dead broker, its configs are not."""
-    brokers = {one.id: one.configs for one in cluster.brokers.values() if not one.is_fenced}
-    return tuple(one.known(brokers, _own_topics(one.plan, cluster)) for one in runs)
-
-
-def _own_topics(plan: Plan, cluster: Cluster) -> Mapping[str, Mapping[str, str]]:
-    """Return the configs of topics, without those that were made again since the plan: these are others."""
-    replaced = replaced_topics(cluster.topics, plan.topic_ids)
-    return {topic.name: topic.configs for topic in cluster.topics.values() if topic.name not in replaced}
+def as_known(runs: Sequence[RunTraces], cluster: Cluster, disks: DiskUse | None = None) -> tuple[KnownRun, ...]:
+    """Return what is known of these runs beside that cluster; `disks`: what its log dirs hold, where that was read."""
+    observed = Observed(
+        topics=cluster.topics,
+        brokers=cluster.brokers,
+        configs={topic.name: topic.configs for topic in cluster.topics.values()},
+        disks=disks,
+    )
+    return tuple(one.known(observed.without(replaced_topics(cluster.topics, one.plan.topic_ids))) for one in runs)
 
 
 def take_off(runs: Sequence[RunTraces], admin: Admin) -> tuple[RunResult, ...]:
@@ -197,8 +190,8 @@ def take_off(runs: Sequence[RunTraces], admin: Admin) -> tuple[RunResult, ...]:
     """
     flights = {key: one.target_replicas for key, one in admin.reassignments().items()}
     for one in runs:
-        targets = one.known({}, {}).targets
-        moving = sorted(str(key) for key, target in flights.items() if target in targets.get(key, ()))
+        paths = paths_of(one.plan).by_partition
+        moving = sorted(str(key) for key, target in flights.items() if key in paths and target in paths[key].lists)
         if moving:
             raise Refused(
                 f"moves of plan {one.plan.id} are in flight: {named_some(moving)}; their throttles stay on, and "
@@ -209,49 +202,81 @@ def take_off(runs: Sequence[RunTraces], admin: Admin) -> tuple[RunResult, ...]:
     return tuple(restore_throttles(one.plan, admin, one.journal) for one in runs)
 
 
-def restore_leftovers(inputs: Inputs, cluster: str, admin: Admin, *, before: Plan | None = None) -> tuple[str, ...]:
-    """Take off the throttles that ended runs left, where their brokers are back, and return what was done in sentences.
+def restore_leftovers(inputs: Inputs, admin: Admin, following: Plan) -> tuple[str, ...]:
+    """Take off the throttles that ended runs of other plans left; return what a look afterwards shows, in sentences.
 
-    Only what their journals, or the record in the cluster, name. While a run may be going on nothing is taken off,
-    unless a run of the plan `before` comes next, which needs the cluster for itself and restores its own. What fails is
-    told too, never raised: what is left over must not keep anybody from looking, or from applying.
+    Only what their journals, or the record in the cluster, name, where brokers are back. `following`: the plan that is
+    run next, which restores its own. What fails is a sentence too, never raised: it keeps nobody from an apply.
     """
     try:
-        runs = [one for one in known_runs(inputs, cluster, admin) if before is None or one.plan.id != before.id]
-        left = [one for one in runs if not one.throttles.is_empty]
-        if not left or (before is None and _may_go_on(runs, admin)):
-            return ()
+        runs = [one for one in known_runs(inputs, following.cluster_name, admin) if one.plan.id != following.id]
         alive = [broker.id for broker in admin.brokers().values() if not broker.is_fenced]
-        restorable = [one for one in left if one.throttles.lists or not set(one.throttles.brokers).isdisjoint(alive)]
-        told = [line for one in restorable for line in _told(one, admin, alive)]
+        restorable = [one for one in runs if one.throttles.lists or not set(one.throttles.brokers).isdisjoint(alive)]
+        wanted = [throttle for one in restorable for throttle in _left_by(one, admin)]
         ended = take_off(restorable, admin)
+        remaining = still_on(wanted, admin)
     except ReconcilerError as error:
         return (f"what ended runs may have left was not looked after: {error}",)
-    return (*told, *(str(each) for result in ended for each in result.leftover_throttles))
+    back = (f"{restored_line(one)} (left by the run of plan {one.plan_id})" for one in wanted if one not in remaining)
+    return (*back, *(str(each) for result in ended for each in result.leftover_throttles))
 
 
-def _may_go_on(runs: Sequence[RunTraces], admin: Admin) -> bool:
-    """Whether one of these runs, which have not told their end, goes on, or has died and waits to be gone on with."""
-    still_open = [one for one in runs if one.is_open]
-    return any(not one.throttles.is_empty for one in still_open) or (
-        bool(still_open) and admin.lock_holder() is not None
-    )
+def _left_by(run: RunTraces, admin: Admin) -> Iterator[FoundThrottle]:
+    observed = look(admin, paths_of(run.plan).topics, ids=run.plan.topic_ids)
+    brokers, topics = admin.broker_configs(run.throttles.brokers), admin.topic_configs(run.throttles.topics)
+    alive = {one: replace(observed.brokers[one], configs=brokers[one]) for one in brokers}
+    seen = replace(observed, brokers={**observed.brokers, **alive}, configs=topics)
+    for (owner, key), after in run.known(seen).throttles.items():
+        value = (brokers.get(owner, {}) if isinstance(owner, int) else topics.get(owner, {})).get(key)
+        yield FoundThrottle(owner, key, value or "", Whose.LEFTOVER, run.plan.id, after)
 
 
-def _told(run: RunTraces, admin: Admin, alive: Sequence[int]) -> Iterator[str]:
-    throttles = run.throttles
-    brokers = admin.broker_configs(sorted(set(throttles.brokers) & set(alive)))
-    topics = admin.topic_configs(throttles.topics) if throttles.topics else {}
-    for (owner, key), after in run.known(brokers, topics).throttles.items():
-        configs = brokers.get(owner, {}) if isinstance(owner, int) else topics.get(owner, {})
-        yield f"{restored_line(owner, key, configs.get(key), after)} (left by the run of plan {run.plan.id})"
+def still_on(wanted: Sequence[FoundThrottle], admin: Admin) -> tuple[FoundThrottle, ...]:
+    """Look at what was to be put back, and return what is not.
+
+    Brokers answer from their own image of the metadata, so one that shows the time before is asked again for a while.
+    """
+    brokers = sorted({one.owner for one in wanted if isinstance(one.owner, int)})
+    topics = sorted({one.owner for one in wanted if isinstance(one.owner, str)})
+    end = admin.clock.now() + SHOWN
+    while True:
+        found: dict[int | str, Mapping[str, str]] = {}
+        if brokers:
+            found.update(admin.broker_configs(brokers).items())
+        if topics:
+            found.update(admin.topic_configs(topics).items())
+        remaining = tuple(one for one in wanted if _is_on(one, found))
+        if not remaining or admin.clock.now() >= end:
+            return remaining
+        admin.clock.sleep(POLL_SECONDS)
 
 
-def restored_line(owner: int | str, key: str, now: str | None, after: str | None) -> str:
+def perhaps_of_a_run(admin: Admin) -> tuple[Problem, ...]:
+    """Return a problem for each throttle and reassignment that may be of a run whose plan and record are gone.
+
+    Empty where the cluster shows nothing of the kind.
+    """
+    from reconciler.diff.doctor.runs import found_throttles
+
+    cluster = admin.observe()
+    throttles = found_throttles(Vitals(cluster), ())
+    undecided = {(one.owner, one.key): one.value for one in throttles if one.whose is Whose.UNDECIDED}
+    moving = [
+        Problem(UNDECIDED, f"{key} is being reassigned to {list(one.target_replicas)}, and nothing shows by whom")
+        for key, one in sorted(cluster.partitions())
+        if one.is_reassigning
+    ]
+    return (*moving, *undecided_problems(undecided))
+
+
+def _is_on(one: FoundThrottle, found: Mapping[int | str, Mapping[str, str]]) -> bool:
+    # A topic that is gone has taken its lists with it; a broker that does not answer keeps what it had.
+    is_gone = isinstance(one.owner, str) and one.owner not in found
+    return not is_gone and found.get(one.owner, {}).get(one.key) != one.restored
+
+
+def restored_line(one: FoundThrottle) -> str:
     """Return a throttle's way back in words: `broker 4: follower.replication.throttled.rate 1000 -> not set`."""
-    kind = "broker" if isinstance(owner, int) else "topic"
-    return f"{kind} {owner}: {key} {_shown(now)} -> {_shown(after)}"
-
-
-def _shown(value: str | None) -> str:
-    return "not set" if value is None else value or "(empty)"
+    kind = "broker" if isinstance(one.owner, int) else "topic"
+    after = "not set" if one.restored is None else one.restored or "(empty)"
+    return f"{kind} {one.owner}: {one.key} {one.value or '(empty)'} -> {after}"

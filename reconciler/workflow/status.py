@@ -1,4 +1,4 @@
-"""Looks where a run stands, as the cluster tells it; takes off what throttles ended runs left, where it can."""
+"""Looks where a run is, as the cluster shows it; changes nothing."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -12,17 +12,9 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.status import Status
 from reconciler.workflow.inputs import Inputs, cluster_name
-from reconciler.workflow.runs import kept_plan, latest_plan, restore_leftovers, run_journal
+from reconciler.workflow.runs import kept_plan, latest_plan, run_journal
 from reconciler.workflow.saved_plan import plan_named
 from reconciler.workflow.sources import cluster_admin, declared_cluster, simulated
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A status, and which throttles of ended runs were restored, in sentences."""
-
-    status: Status
-    restored: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -39,29 +31,27 @@ class Watched:
     reopen: Callable[[], Admin] | None = None
     is_named: bool = False
 
-    def look(self) -> Seen:
-        """Return where the run stands; throttles that ended runs left are taken off first, where their broker is back.
+    def look(self) -> Status:
+        """Return where the run is.
 
         Where no plan is named, it is the run whose record the cluster keeps, whoever has its plan.
         """
         if self.reopen is not None and self.watcher.previous is not None:
             self.watcher.admin = self.reopen()
         admin = self.watcher.admin
-        restored = restore_leftovers(self.inputs, self.name, admin) if self.name is not None else ()
         record = self.watcher.record = _record(admin)
         if record is None or self.is_named or (self.plan is not None and self.plan.id == record.plan_id):
-            return self._seen(self.plan, restored)
+            return self._seen(self.plan)
         known = kept_plan(self.inputs, self.name or record.cluster_name, record.plan_id)
         if known is not None:
-            return self._seen(known, restored)
-        seen = self._seen(record.plan(admin.cluster_id()), restored, has_journal=False)
-        where = replace(seen.status, stage=record.stage, stages=record.stages, stages_done=max(0, record.stage - 1))
-        return replace(seen, status=where)
+            return self._seen(known)
+        seen = self._seen(record.plan(admin.cluster_id()), has_journal=False)
+        return replace(seen, stage=record.stage, stages=record.stages, stages_done=max(0, record.stage - 1))
 
-    def _seen(self, plan: Plan | None, restored: tuple[str, ...], *, has_journal: bool = True) -> Seen:
+    def _seen(self, plan: Plan | None, *, has_journal: bool = True) -> Status:
         events = run_journal(self.inputs, plan).events if plan is not None and has_journal else ()
         self.watcher.plan = plan
-        return Seen(self.watcher.look(events), restored)
+        return self.watcher.look(events)
 
 
 def _record(admin: Admin) -> RunRecord | None:
@@ -100,7 +90,7 @@ def watched(inputs: Inputs, plan_path: str | None = None) -> Iterator[Watched]:
         )
 
 
-def look_at_run(inputs: Inputs, plan_path: str | None = None) -> Seen:
+def look_at_run(inputs: Inputs, plan_path: str | None = None) -> Status:
     """Return where that plan's run stands, or the latest one on the cluster."""
     with watched(inputs, plan_path) as run:
         return run.look()

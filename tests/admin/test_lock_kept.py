@@ -21,11 +21,12 @@ def long_text(seed: int) -> str:
 def test_whatever_is_kept_is_read_again_in_any_order(text: str, more: int, seed: int) -> None:
     chance = random.Random(seed)
     whole = text + "".join(chance.choices(string.printable, k=more))
-    found = pieces(whole, PARTITIONS)
-    assert found is not None
-    assert all(len(piece.encode()) == len(piece) <= PIECE_CHARACTERS for piece in found)
-    chance.shuffle(found)
-    assert joined(found) == whole
+    for length in PIECE_CHARACTERS:
+        found = pieces(whole, 9 * PARTITIONS * PIECE_CHARACTERS[0] // length, length)
+        assert found is not None
+        assert all(len(piece.encode()) == len(piece) <= length for piece in found)
+        chance.shuffle(found)
+        assert joined(found) == whole
 
 
 def test_an_empty_text_takes_no_piece() -> None:

@@ -417,7 +417,7 @@ def test_a_second_signal_ends_a_cancel_and_names_what_is_left(before: Cluster, p
     assert ("or out of their order: orders-0, payments-0; run cancel again" in str(error.value)) is moves
     assert result.left == ((TopicPartition("orders", 0), TopicPartition("payments", 0)) if moves else ())
     still_on = throttles(admin.cluster).items() - throttles(before).items()
-    assert still_on
+    assert still_on or point == "unthrottle.topic"  # lists come off last
     for where, _ in still_on:
         kind, name, key = where.split(" ")
         assert any(f"{kind} {name} keeps" in str(one) and key in str(one) for one in result.leftover_throttles), where

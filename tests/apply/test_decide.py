@@ -26,7 +26,7 @@ from reconciler.apply.steps import (
     PutThrottles,
     Step,
     SubmitMoves,
-    TakeThrottleListsOff,
+    TakeThrottlesOff,
     Wait,
     Warn,
     WithdrawMoves,
@@ -97,7 +97,7 @@ def test_a_move_in_flight_without_its_throttle_gets_it_first() -> None:
 
 def test_the_end_of_a_stage_takes_the_lists_off_and_finishes_it() -> None:
     done = small_cluster("a-0: 1,2,4")
-    assert next_step(STAGE, seen(done), replace(MEMORY, has_lists_on=True)) == TakeThrottleListsOff()
+    assert next_step(STAGE, seen(done), replace(MEMORY, has_throttles_on=True)) == TakeThrottlesOff()
     assert next_step(STAGE, seen(done)) == FinishStage()
 
 
@@ -430,7 +430,7 @@ def test_elections_of_a_stage_are_held_in_batches_once_its_moves_have_ended_and_
     paths = paths_of(replace(plan_of([stage], after), election_batch=1))
     ended = {one.topic_partition: History(MoveState.DONE) for one in moves}
     memory = replace(MEMORY, histories=ended)
-    assert decide(paths, seen(after), replace(memory, has_lists_on=True), NOW) == TakeThrottleListsOff()
+    assert decide(paths, seen(after), replace(memory, has_throttles_on=True), NOW) == TakeThrottlesOff()
     assert decide(paths, seen(after), memory, NOW) == ElectLeaders((elections[0],))
     led = small_cluster("a-0: 2,1", "a-1: 2,1", "a-2: 2,1")
     assert decide(paths, seen(led), memory, NOW) == FinishStage()

@@ -15,7 +15,7 @@ from reconciler.admin.port import Reassignment
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import planted
 from reconciler.apply.journal import MemoryJournal, recorded, seen_detail
-from reconciler.apply.leftovers import adopt_leftovers, leftovers
+from reconciler.apply.leftovers import adopt_leftovers
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run import run_plan
 from reconciler.apply.session import Session
@@ -169,17 +169,6 @@ def test_rates_of_this_plans_runs_stay_its_own_beside_those_that_the_clusters_re
 
 def test_a_list_that_somebody_made_cover_everything_is_left() -> None:
     assert list_restored("key", Entry(None, frozenset({"0:1"})), "*") is None
-
-
-def test_without_a_record_what_the_plan_saw_tells_ours_from_theirs(before: Cluster) -> None:
-    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], before)
-    left = leftovers(
-        plan,
-        {1: {LEADER_THROTTLED_RATE: str(RATE)}, 2: {LEADER_THROTTLED_RATE: "9"}, 3: {}},
-        {"orders": {LEADERS: "0:1,2:3,0:2"}},
-    )
-    assert left.rates == {(1, LEADER_THROTTLED_RATE): "50000000"}
-    assert left.lists == {("orders", LEADERS): Entry("0:1,2:3", frozenset({"0:2"}))}
 
 
 ITEMS = st.lists(st.sampled_from(["0:1", "0:2", "0:4", "1:1", "2:3", "7:7"]), unique=True).map(",".join)

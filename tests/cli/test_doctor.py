@@ -18,15 +18,12 @@ from jsonschema import Draft7Validator
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
 from reconciler.cli.main import main
-from reconciler.files.journal import RunJournal, read_journal
 from reconciler.files.lock_file import LockFile
-from reconciler.files.plan_file import read_plan, with_id, write_plan
 from reconciler.files.schema_check import schema_folder
 from reconciler.files.snapshot import read_snapshot, write_snapshot
 from reconciler.model.cluster import Cluster, LogDir
 from reconciler.model.lock import Holder
 from reconciler.model.problem import ClusterUnavailable
-from reconciler.model.run import Outcome
 from reconciler.workflow.status import Watched
 
 pytestmark = pytest.mark.long
@@ -229,7 +226,7 @@ def test_a_damaged_journal_keeps_no_doctor_from_looking(crashed: Program) -> Non
     assert any("this line of the run journal is damaged" in one for one in json.loads(looked.out)["unexamined"])
 
 
-# Leftover throttles, taken off by status
+# Leftover throttles
 
 
 def owe(crashed: Program) -> dict[object, dict[str, str]]:
@@ -247,38 +244,19 @@ def returned(cluster: Cluster, broker: int) -> Cluster:
     return later(admin.cluster)
 
 
-def test_status_takes_a_leftover_throttle_off_once_its_broker_is_back_and_says_so_on_stderr(crashed: Program) -> None:
+def test_status_names_a_leftover_throttle_and_leaves_it_to_doctor(crashed: Program) -> None:
     left = owe(crashed)
     assert left == {**OPERATORS, 4: left[4]}
     assert "broker 4 may keep a throttle rate of the run of plan" in crashed("doctor").out
-    waiting = crashed("status")
-    assert (throttles(), "throttles of ended runs" in waiting.err) == (left, False)
+    assert "left over: broker 4, which is down" in crashed("status").out
     changed(lambda cluster: returned(cluster, 4))
-    paid = crashed("status", "-o", "json")
-    assert throttles() == OPERATORS
-    assert "broker 4: follower.replication.throttled.rate 52428800 -> not set (left by the run of plan " in paid.err
-    assert json.loads(paid.out)["brokerThrottles"] == {"1": OPERATORS[1]}
-    assert crashed("status").err == ""
-
-
-@pytest.mark.parametrize(("steps", "is_paid"), [(("run", "throttle"), False), (("run",), True)])
-def test_a_leftover_throttle_waits_for_a_run_that_died_under_throttles_and_for_no_other(
-    crashed: Program, steps: tuple[str, ...], *, is_paid: bool
-) -> None:
-    left = owe(crashed)
-    changed(lambda cluster: returned(cluster, 4))
-    (journal,) = Path("runs/small").glob("*.jsonl")
-    plan = read_plan(journal.with_name(journal.name.replace(".jsonl", ".plan.json")))
-    another = with_id(replace(plan, timeout_seconds=plan.timeout_seconds + 1))
-    write_plan(another, journal.with_name(f"{another.id}.plan.json"))
-    other = RunJournal(journal.with_name(f"{another.id}.jsonl"), another.id)
-    for step in steps:
-        events = read_journal(journal)
-        other.append(next(each for each in events if (each.step, each.outcome) == (step, Outcome.STARTED)))
-    assert (crashed("status").code, throttles()) == (0, OPERATORS if is_paid else left)
-    other.path.unlink()
-    journal.with_name(f"{another.id}.plan.json").unlink()
-    assert (crashed("doctor", "--fix", "throttles", "--yes").code, throttles()) == (0, OPERATORS)
+    told = crashed("status")
+    assert (throttles(), told.err) == (left, "")
+    assert "left over: broker 4 follower.replication.throttled.rate" in told.out
+    fixed = crashed("doctor", "--fix", "throttles", "--yes")
+    assert (fixed.code, throttles()) == (0, OPERATORS)
+    assert "broker 4: follower.replication.throttled.rate 52428800 -> not set" in fixed.err
+    assert "left over" not in crashed("status").out
 
 
 def test_a_watch_of_a_finished_run_waits_for_nothing(crashed: Program) -> None:
@@ -370,4 +348,6 @@ def test_a_machine_that_has_nothing_sees_a_dead_run_and_ends_it(crashed: Program
     assert ended.code == 0, ended
     assert "its plan is not here, its record in the cluster is" in ended.err
     assert throttles() == OPERATORS
-    assert crashed("cancel").code == 1, "nothing is left to cancel, and no run is known"
+    again = crashed("cancel")
+    assert again.code == 5, "nothing of a run is known, and an operator's own list could be one's"
+    assert "topic clicks has follower.replication.throttled.replicas=0:3,1:1" in again.err

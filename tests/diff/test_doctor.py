@@ -328,7 +328,7 @@ def test_a_rate_that_a_broker_out_of_reach_may_keep_is_told_with_its_run() -> No
             "KR673",
             Severity.WARNING,
             "brokers 5, 6 may keep a throttle rate of the run of plan 51d0c2aa, and cannot be asked",
-            "start it; then status, the next apply, or doctor --fix throttles takes the rate off",
+            "start it; then the next apply, cancel, or doctor --fix throttles takes the rate off",
             brokers=(5, 6),
         ),
     )

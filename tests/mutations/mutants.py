@@ -48,6 +48,7 @@ AREAS = {
         (
             "apply/checks.py",  # what must hold before a run and before a stage
             "apply/decide.py",  # the next step, and what goes wrong under way
+            "apply/evidence.py",  # what the cluster shows of a run
             "apply/journal.py",  # what is read back of earlier runs
             "apply/leftovers.py",  # which throttles are a run's own
             "apply/observed.py",  # what one turn sees

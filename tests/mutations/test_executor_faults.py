@@ -239,7 +239,11 @@ FAULTS = [
         "seed 1",
     ),
     Fault(
-        "throttles that a crash left stay", "leftovers._adopt", "earlier.plus(record.throttles)", "earlier", "crash 7"
+        "throttles that a crash left stay",
+        "leftovers._recorded_throttles",
+        "return record.throttles",
+        "return told.throttles",
+        "crash 7",
     ),
     # What is told.
     Fault(

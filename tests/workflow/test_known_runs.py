@@ -12,6 +12,7 @@ from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.leftovers import known_run
+from reconciler.apply.observed import Observed
 from reconciler.apply.run import run_plan
 from reconciler.files.journal import RunJournal
 from reconciler.files.plan_file import with_id
@@ -31,6 +32,11 @@ from reconciler.workflow.runs import (
     run_journal,
     take_off,
 )
+
+
+def observed_of(found: Cluster) -> Observed:
+    configs = {topic.name: topic.configs for topic in found.topics.values()}
+    return Observed(topics=found.topics, brokers=found.brokers, configs=configs)
 
 
 def throttles(found: Cluster) -> object:
@@ -92,9 +98,7 @@ def test_what_is_known_of_a_run_is_what_taking_it_off_changes(tmp_path: Path) ->
     admin.clock.sleep(1000)
     for one in runs:
         before = keys(admin.cluster)
-        brokers = {broker.id: broker.configs for broker in admin.cluster.brokers.values()}
-        topics = {topic.name: topic.configs for topic in admin.cluster.topics.values()}
-        known = known_run(one.plan, one.journal.events, brokers, topics)
+        known = one.known(observed_of(admin.cluster))
         take_off([one], admin)
         after = keys(admin.cluster)
         assert known.is_open
@@ -105,8 +109,7 @@ def test_a_rate_that_somebody_has_set_since_is_not_known_as_the_runs(tmp_path: P
     admin = admin_of(cluster())
     run, _ = two_crashes(admin, tmp_path)
     admin.alter_broker_configs(4, [ConfigChange(LEADER_THROTTLED_RATE, ConfigOperation.SET, "7")])
-    brokers = {broker.id: broker.configs for broker in admin.cluster.brokers.values()}
-    known = known_run(run.plan, run.journal.events, brokers, {})
+    known = run.known(observed_of(admin.cluster))
     assert (4, LEADER_THROTTLED_RATE) not in known.throttles
     assert (4, FOLLOWER_THROTTLED_RATE) in known.throttles
 
@@ -135,12 +138,13 @@ def test_a_leftover_throttle_of_another_cluster_is_told_and_stays(
     stopped = next(event for event in run.journal.events if event.step == "run")
     RunJournal(journal.path, plan.id).append(replace(stopped, outcome=type(stopped.outcome)("failed")))
     elsewhere = SimulatedAdmin(replace(admin.cluster, cluster_id="another"))
-    (told,) = [line for line in restore_leftovers(inputs, "small", elsewhere) if "another" in line]
+    following = replace(plan, id="00000002")
+    (told,) = [line for line in restore_leftovers(inputs, elsewhere, following) if "another" in line]
     assert "the plan is for cluster simulated, but another answers" in told
     assert elsewhere.writes == 0
-    assert restore_leftovers(inputs, "small", admin, before=read.plan) == ()
-    assert len(restore_leftovers(inputs, "small", admin)) > 0
-    assert restore_leftovers(inputs, "small", admin) == ()
+    assert restore_leftovers(inputs, admin, read.plan) == ()
+    assert len(restore_leftovers(inputs, admin, following)) > 0
+    assert restore_leftovers(inputs, admin, following) == ()
     assert journal.path.read_text("utf-8").startswith(text)
     assert throttles(admin.cluster) == throttles(cluster())
 
@@ -158,15 +162,12 @@ def test_the_next_apply_takes_off_what_a_crashed_run_of_another_plan_left(
     keep_plan(inputs, left)
     crashed(left, admin, run_journal(inputs, left))
     writes = admin.writes
-    (told,) = restore_leftovers(inputs, "small", admin, before=following)
+    (told,) = restore_leftovers(inputs, admin, following)
     assert f"moves of plan {left.id} are in flight: orders-0" in told
-    assert (restore_leftovers(inputs, "small", admin), restore_leftovers(inputs, "small", admin, before=left)) == (
-        (),
-        (),
-    )
+    assert restore_leftovers(inputs, admin, left) == ()
     assert admin.writes == writes
     admin.clock.sleep(1000)
-    assert len(restore_leftovers(inputs, "small", admin, before=following)) > 0
+    assert len(restore_leftovers(inputs, admin, following)) > 0
     assert throttles(admin.cluster) == throttles(cluster())
 
 
@@ -184,7 +185,7 @@ def test_runs_of_two_clusters_in_one_journal_know_nothing_of_each_other(
     assert throttles(there.cluster) == throttles(cluster())
     assert (latest_plan(inputs, "small"), latest_plan(inputs, "other")) == (crashing, following)
     (known,) = known_here(inputs, "small")
-    assert (known.plan, known.is_open, known.throttles.is_empty) == (crashing, True, False)
+    assert (known.plan, known.throttles.is_empty) == (crashing, False)
 
 
 @pytest.mark.parametrize("is_whole", [False, True])
@@ -203,7 +204,6 @@ def test_what_a_run_elsewhere_left_goes_though_the_journal_here_ended_well(tmp_p
         run_plan(plan, admin, MemoryJournal())
     assert throttles(admin.cluster) != throttles(cluster())
     if not is_whole:
-        brokers = {broker.id: broker.configs for broker in admin.cluster.brokers.values()}
-        assert known_run(plan, RunJournal(path, plan.id).events, brokers, {}).throttles
+        assert known_run(plan, RunJournal(path, plan.id).events, observed_of(admin.cluster)).throttles
     run_plan(plan, admin, RunJournal(path, plan.id))
     assert throttles(admin.cluster) == throttles(cluster())

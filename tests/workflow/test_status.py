@@ -30,7 +30,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 
 def test_a_plan_that_never_ran_is_no_run(plan: Plan) -> None:
     write_plan(plan, "plan.json")
-    status = look_at_run(HERE, "plan.json").status
+    status = look_at_run(HERE, "plan.json")
     assert (status.plan_id, status.stage, status.has_begun) == (plan.id, 1, False)
 
 
@@ -43,7 +43,7 @@ def test_a_plan_for_another_cluster_is_refused(plan: Plan) -> None:
 
 def test_a_run_kept_here_of_another_cluster_under_the_same_name_is_not_this_clusters(plan: Plan) -> None:
     keep_plan(HERE, plan)
-    assert look_at_run(HERE).status.plan_id == plan.id
+    assert look_at_run(HERE).plan_id == plan.id
     Path("runs", "small", f"{plan.id}.plan.json").unlink()
     keep_plan(HERE, with_id(replace(plan, cluster_id="another")))
-    assert look_at_run(HERE).status.plan_id is None
+    assert look_at_run(HERE).plan_id is None

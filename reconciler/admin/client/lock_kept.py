@@ -27,23 +27,23 @@ if TYPE_CHECKING:
     from kafka.protocol.api_message import ApiMessage
 
 HIDDEN, TOO_LARGE = "TOPIC_AUTHORIZATION_FAILED", "OFFSET_METADATA_TOO_LARGE"
-# offset.metadata.max.bytes of brokers, by default.
-PIECE_CHARACTERS = 4096
+PIECE_CHARACTERS = (4096, 1024, 256)
+"""How long a piece may be, by `offset.metadata.max.bytes`: Kafka's default first, then what brokers may be set to."""
 FORM, HEAD_CHARACTERS = "1", 24
 NO_OFFSET = -1
 KEEP_SECONDS = 20.0
 UNSETTLED = NOT_DONE | {ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCE}
 
 
-def pieces(text: str, most: int) -> list[str] | None:
-    """Return the text in at most so many pieces, each of which names its place; None where it does not fit."""
+def pieces(text: str, limit: int, length: int = PIECE_CHARACTERS[0]) -> list[str] | None:
+    """Return the text in at most `limit` pieces of that length, each with its number; None where it does not fit."""
     if not text:
         return []
     packed = b85encode(zlib.compress(text.encode(), 9)).decode()
-    size = PIECE_CHARACTERS - HEAD_CHARACTERS
+    size = length - HEAD_CHARACTERS
     parts = [packed[start : start + size] for start in range(0, len(packed), size)]
     head = f"{FORM} {zlib.crc32(packed.encode()):08x} {len(parts)}"
-    return [f"{head} {number} {part}" for number, part in enumerate(parts)] if len(parts) <= most else None
+    return [f"{head} {number} {part}" for number, part in enumerate(parts)] if len(parts) <= limit else None
 
 
 def joined(found: Sequence[str]) -> str:
@@ -73,14 +73,19 @@ def keep(wire: Wire, member: Member, text: str) -> Answer:
     known = topics(wire, [OFFSETS_TOPIC])
     if OFFSETS_TOPIC not in known:
         return Answer(HIDDEN)  # the lock's group is there, so the topic is
-    written = pieces(text, len(known[OFFSETS_TOPIC].partitions))
-    if written is None:
-        return Answer(TOO_LARGE)
     used = [number for number, piece in _found(wire).items() if piece]
-    # At least one, so that whoever keeps nothing is told of a missing right too.
-    count = max(1, len(written), max(used, default=-1) + 1)
-    metadata = {number: written[number] if number < len(written) else "" for number in range(count)}
-    return _committed(wire, member, metadata)
+    found = Answer(TOO_LARGE)
+    for length in PIECE_CHARACTERS:
+        written = pieces(text, len(known[OFFSETS_TOPIC].partitions), length)
+        if written is None:
+            break
+        # At least one, so that a member that keeps nothing hears of a missing right too.
+        count = max(1, len(written), max(used, default=-1) + 1)
+        metadata = {number: written[number] if number < len(written) else "" for number in range(count)}
+        found = _committed(wire, member, metadata)
+        if found.error != TOO_LARGE or not written:
+            break
+    return found
 
 
 def _committed(wire: Wire, member: Member, metadata: Mapping[int, str]) -> Answer:

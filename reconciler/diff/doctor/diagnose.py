@@ -22,16 +22,18 @@ def diagnose(
     is_snapshot: bool = False,
     of_client: Sequence[Problem] = (),
     of_copies: Sequence[Finding] = (),
+    is_cleaned_up: bool = False,
 ) -> Diagnosis:
     """Return what is found; `known` are the runs that are known here, the latest first. The same input, the same words.
 
     `of_client`: what the properties leave open by which the cluster was reached. `of_copies`: of topics of others.
+    `is_cleaned_up`: what runs left was put back, so no throttle may be one of theirs.
 
     Of a snapshot, rights, versions of features, strays and log dirs cannot be told: it does not hold them.
     """
     cluster = vitals.cluster
     needed = rights.needed_rights(vitals.rights, desired) if vitals.rights is not None else None
-    throttles = runs.found_throttles(vitals, known)
+    throttles = runs.found_throttles(vitals, known, is_cleaned_up=is_cleaned_up)
     is_moving = any(partition.is_reassigning for _, partition in cluster.partitions())
     min_isr = brokers_min_isr(cluster, vitals.settings)
     blocking = blocking_partitions(cluster, min_isr)

@@ -1,8 +1,15 @@
 """Finds runs that never told their end, reassignments of nobody known here, and throttles that no one waits for."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from reconciler.model.cluster import ALTER_LOG_DIRS_RATE, BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES
+from reconciler.model.cluster import (
+    ALTER_LOG_DIRS_RATE,
+    BROKER_LEASES,
+    BROKER_THROTTLES,
+    CORDONED_LOG_DIRS,
+    TOPIC_THROTTLES,
+)
 from reconciler.model.diagnosis import Finding, FoundThrottle, KnownRun, Whose
 from reconciler.model.problem import Severity
 from reconciler.model.topic_partition import TopicPartition
@@ -69,11 +76,13 @@ def _unrestored(run: KnownRun) -> Finding:
         f"{labelled('broker', run.unrestored)} may keep a throttle rate of the run of plan {run.plan_id}, and cannot "
         "be asked"
     )
-    advice = "start it; then status, the next apply, or doctor --fix throttles takes the rate off"
+    advice = "start it; then the next apply, cancel, or doctor --fix throttles takes the rate off"
     return Finding("KR673", Severity.WARNING, what, advice, brokers=run.unrestored)
 
 
-def found_throttles(vitals: Vitals, known: Sequence[KnownRun]) -> tuple[FoundThrottle, ...]:
+def found_throttles(
+    vitals: Vitals, known: Sequence[KnownRun], *, is_cleaned_up: bool = False
+) -> tuple[FoundThrottle, ...]:
     """Return every throttle key that is set, brokers first, each with whose it is; `known`: the latest run first.
 
     Of cordons, and of rates of copies between log dirs, only a run's: what an operator cordons is told with the log
@@ -85,7 +94,9 @@ def found_throttles(vitals: Vitals, known: Sequence[KnownRun]) -> tuple[FoundThr
         *((topic.name, TOPIC_THROTTLES, topic.configs) for topic in cluster.topics.values()),
     ]
     set_there = ((owner, key, configs[key]) for owner, keys, configs in owners for key in keys if key in configs)
-    found = [_found(*each, known, vitals) for each in set_there]
+    found = tuple(_found(*each, known, vitals) for each in set_there)
+    if not is_cleaned_up and (not known or any(run.is_record_bare for run in known)):
+        found = _perhaps_of_a_run(found)
     ours_alone = {CORDONED_LOG_DIRS, ALTER_LOG_DIRS_RATE}
     return tuple(one for one in found if one.key not in ours_alone or one.whose is not Whose.OTHER)
 
@@ -96,7 +107,26 @@ def _found(owner: int | str, key: str, value: str, known: Sequence[KnownRun], vi
             is_going = vitals.locked_by is not None and run.is_open
             whose = Whose.RUN if is_going else Whose.LEFTOVER
             return FoundThrottle(owner, key, value, whose, run.plan_id, run.throttles[owner, key])
+        if (owner, key) in run.undecided:
+            return FoundThrottle(owner, key, value, Whose.UNDECIDED, run.plan_id)
     return FoundThrottle(owner, key, value, Whose.OTHER)
+
+
+def _perhaps_of_a_run(found: Sequence[FoundThrottle]) -> tuple[FoundThrottle, ...]:
+    """Return the throttles where no run is known: what runs set, and operators rarely do, may be a run's.
+
+    That is a list of single replicas, as an operator throttles a topic by `*`; the rates of the brokers that it names;
+    and `*` as the log dirs that are cordoned.
+    """
+    entries = [one for one in found if isinstance(one.owner, str) and one.value not in {"", "*"}]
+    brokers = {int(item.rpartition(":")[2]) for one in entries for item in one.value.split(",") if ":" in item}
+    perhaps = {(one.owner, one.key) for one in entries}
+    perhaps |= {(one.owner, one.key) for one in found if one.owner in brokers and one.key in BROKER_THROTTLES}
+    perhaps |= {(one.owner, one.key) for one in found if one.key == CORDONED_LOG_DIRS and one.value == "*"}
+    return tuple(
+        replace(one, whose=Whose.UNDECIDED) if (one.owner, one.key) in perhaps and one.whose is Whose.OTHER else one
+        for one in found
+    )
 
 
 def of_throttles(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iterator[Finding]:
@@ -110,7 +140,15 @@ def of_throttles(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iter
             else "reconciler doctor --fix throttles"
         )
         yield _about(left, "KR670", Severity.WARNING, what, advice)
-    others = [one for one in throttles if one.whose is Whose.OTHER and not is_moving]
+    perhaps = [one for one in throttles if one.whose is Whose.UNDECIDED and one.plan_id is not None]
+    if perhaps:
+        what = (
+            f"{counted(len(perhaps), 'throttle')} as plan {perhaps[0].plan_id} sets it, without its lists beside it: "
+        )
+        advice = "nothing shows whether a run or somebody else set it; doctor never touches it"
+        yield _about(perhaps, "KR674", Severity.WARNING, f"{what}{few(_names(perhaps))}", advice)
+    unknown = {Whose.OTHER, Whose.UNDECIDED}
+    others = [one for one in throttles if one.whose in unknown and one.plan_id is None and not is_moving]
     lists = [one for one in others if isinstance(one.owner, str) and one.value]
     rates = [one for one in others if isinstance(one.owner, int)]
     if lists:

@@ -1,0 +1,131 @@
+"""Decides from the cluster alone what the runs of a plan have left on it; no journal and no record is needed.
+
+A run of a plan that moves orders-0 from [1, 2] to [1, 3] at 400000 B/s, and that dies while it copies, leaves this:
+
+    topic orders    leader.replication.throttled.replicas     0:1,0:2     the replicas before the move
+                    follower.replication.throttled.replicas   0:3         the replica that it adds
+    brokers 1 to 3  leader. and follower.replication.throttled.rate   400000
+
+Anybody may set the same rate, so a rate alone proves nothing. Lists go on before rates and come off after them: each
+rate of a run has the plan's entries beside it, and a rate without them is somebody else's, or cannot be decided.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from reconciler.apply.dir_moves import DirPlace, dir_place
+from reconciler.apply.observed import Observed
+from reconciler.apply.partition_path import Place, PlanPaths
+from reconciler.apply.throttles import (
+    EVERYTHING,
+    Entry,
+    Items,
+    Key,
+    ThrottleRecord,
+    parts,
+    throttled_lists,
+    throttled_rates,
+)
+from reconciler.model.cluster import (
+    ALTER_LOG_DIRS_RATE,
+    CORDONED_LOG_DIRS,
+    FOLLOWER_THROTTLED_REPLICAS,
+    LEADER_THROTTLED_REPLICAS,
+)
+from reconciler.model.plan import Rollback
+from reconciler.model.topic_partition import TopicPartition
+
+_BEGUN = frozenset({DirPlace.MOVING, DirPlace.AT_END, DirPlace.TURNED})
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the cluster shows of a plan's runs."""
+
+    throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
+    """Rates, lists and cordons that are a run's for certain, with what was there before."""
+    undecided: Mapping[Key, str] = field(default_factory=dict)
+    """The plan's own values, of brokers that show nothing else of a run: by key, the value that is there."""
+    is_begun: bool = False
+    """A partition, or a replica between log dirs, shows that a run of the plan began."""
+
+
+def evidence(paths: PlanPaths, observed: Observed, before: Rollback, rates: Items) -> Evidence:
+    """Return what runs of a plan have left on brokers and topics, which `observed` shows with their configs.
+
+    `before`: what was set there before the first of them; `rates`: every value that they set on brokers.
+    """
+    lists, partitions = _lists(paths, observed, before)
+    # An entry is `partition:broker`, and each broker that a move throttles is named by one of its entries.
+    named = {int(item.partition(":")[2]) for entry in lists.values() for item in entry.items}
+    emptied = {
+        broker
+        for key in partitions
+        for move in paths.by_partition[key].moves
+        for broker in set(move.from_replicas) - set(move.to_replicas)
+    }
+    copied = {move.broker for move in paths.dir_moves if dir_place(move, observed) in _BEGUN}
+    proven = {ALTER_LOG_DIRS_RATE: copied, CORDONED_LOG_DIRS: emptied}
+    ours: dict[tuple[int, str], str | None] = {}
+    undecided: dict[Key, str] = {}
+    cordons = ((broker, CORDONED_LOG_DIRS) for broker in paths.plan.cordoned)
+    for broker, key in sorted({*throttled_rates(paths.plan), *cordons}):
+        value = observed.brokers[broker].configs.get(key) if broker in observed.brokers else None
+        first = before.broker_throttles.get(broker, {}).get(key)
+        if value is None or value == first or value not in rates:
+            continue
+        if broker in proven.get(key, named):
+            ours[broker, key] = first
+        else:
+            undecided[broker, key] = value
+    return Evidence(ThrottleRecord(ours, lists), undecided, is_begun=bool(partitions or copied))
+
+
+def _lists(
+    paths: PlanPaths, observed: Observed, before: Rollback
+) -> tuple[dict[tuple[str, str], Entry], frozenset[TopicPartition]]:
+    """Return the plan's entries that are there and were not before, and the partitions that show a run's hand."""
+    there: dict[tuple[str, str], Entry] = {}
+    listed: set[TopicPartition] = set()
+    for (topic, key), items in sorted(throttled_lists(paths.plan).items()):
+        first = before.topic_throttles.get(topic, {}).get(key)
+        found = (items - set(parts(first))) & set(parts(observed.configs.get(topic, {}).get(key)))
+        if found:
+            there[topic, key] = Entry(first, found)
+            listed |= {_partition_of(topic, item) for item in found}
+    partitions = frozenset(
+        key
+        for key in paths.by_partition
+        if _has_left(key, paths, observed) or (key in listed and _is_about_to_move(key, paths, observed))
+    )
+    lists: dict[tuple[str, str], Entry] = {}
+    for (topic, key), entry in there.items():
+        ours = frozenset(item for item in entry.items if _partition_of(topic, item) in partitions)
+        if ours:
+            lists[topic, key] = replace(entry, items=ours)
+    return lists, partitions
+
+
+def _has_left(key: TopicPartition, paths: PlanPaths, observed: Observed) -> bool:
+    """Whether a partition has left its start on its path."""
+    position = paths.position(key, observed)
+    return position.place is not Place.MISSING and (position.place, position.index) != (Place.AT, 0)
+
+
+def _is_about_to_move(key: TopicPartition, paths: PlanPaths, observed: Observed) -> bool:
+    """Whether all entries of a partition's first move are there, leaders and followers, or `*` in their place.
+
+    Nobody but a run lists a follower that does not exist yet and every leader beside it: a run before the move, or one
+    that took the move back.
+    """
+    move, configs = paths.by_partition[key].moves[0], observed.configs.get(key.topic, {})
+    sides = ((LEADER_THROTTLED_REPLICAS, move.from_replicas), (FOLLOWER_THROTTLED_REPLICAS, move.added))
+    for name, replicas in sides:
+        value = configs.get(name)
+        if value != EVERYTHING and not set(parts(value)).issuperset(f"{key.partition}:{one}" for one in replicas):
+            return False
+    return bool(move.added)
+
+
+def _partition_of(topic: str, item: str) -> TopicPartition:
+    return TopicPartition(topic, int(item.partition(":")[0]))

@@ -1,0 +1,224 @@
+"""After a kill at any crash point, what each verb that cleans says is what the cluster then shows.
+
+The cluster is a file of JSON, which `Seen` reads by itself: it shares nothing with the program but the names of keys.
+Every case begins on a machine that knows nothing of the run: no journal, no kept plan. `RECORDS` says what became of
+the run's record in the cluster.
+"""
+
+import json
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import chdir
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+from helpers.clusters.small_cluster import small_cluster
+from helpers.depth import parts
+from helpers.figures import Tell
+from helpers.plans.deaths import passing
+from helpers.program.call import Ended, Program
+from helpers.program.documents import document, write_simulated
+
+from reconciler.apply.crash import CRASH_POINTS, Killed, planted
+from reconciler.cli.main import main
+
+pytestmark = pytest.mark.long
+
+SNAPSHOT = Path("desired-state/small/snapshot.json")
+RECORD = SNAPSHOT.with_name("snapshot.json.lock.kept")
+KEYS = (
+    "leader.replication.throttled.rate", "follower.replication.throttled.rate", "cordoned.log.dirs",
+    "leader.replication.throttled.replicas", "follower.replication.throttled.replicas",
+)  # fmt: skip
+RATE = "20971520"
+"""What the plan throttles to, 20 MiB/s, and what an operator has set on a broker too."""
+DECLARED = (
+    document("Topic", "clicks", "{placement: {assignment: [[1, 2, 4], [2, 3, 4]]}}"),
+    document("Topic", "orders", "{placement: {assignment: [[2, 1], [4, 5]]}}"),
+    document("Topic", "audit", "{placement: {assignment: [[4, 3]]}}"),
+)
+SPEC = "moves: {throttle: 20MiB/s, perStage: 2, cordon: draining}, brokers: [{id: 6, state: draining}]"
+OPERATORS = {1: {KEYS[0]: "7000000"}, 5: {KEYS[0]: RATE, KEYS[1]: RATE}}
+OBSERVED = small_cluster(
+    f"audit-0: 6,3 size {10**9}", f"clicks-0: 1,2,3 size {10**9}", f"clicks-1: 2,3,1 size {10**9}",
+    f"orders-0: 1,2 size {10**9}", f"orders-1: 4,6 size {10**9}",
+    kafka_version="4.3",
+    configs={"clicks": {KEYS[3]: "*", KEYS[4]: "0:3,1:1"}, "orders": {KEYS[4]: ""}},
+    rates=OPERATORS,
+)  # fmt: skip
+RECORDS = ("kept", "gone", "short", "bare")
+VERBS: Mapping[str, tuple[str, ...]] = {
+    "doctor": ("doctor", "--cluster", "small", "--fix", "throttles", "--yes"),
+    "doctor PLAN": ("doctor", "plan.json", "--fix", "throttles", "--yes"),
+    "apply PLAN": ("apply", "plan.json", "--yes"),
+    "cancel PLAN": ("cancel", "plan.json"),
+    "cancel": ("cancel", "--cluster", "small"),
+}
+OF_OTHER_RUNS = frozenset({"withdraw.before", "withdraw.sent", "dirs.before", "dirs.sent", "dirs.recorded"})
+OF_NOTHING_LEFT = frozenset({"end.recorded"})
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the cluster's file shows."""
+
+    keys: Mapping[str, str]
+    """Each throttle and cordon, by where it is."""
+    moving: frozenset[str]
+    replicas: Mapping[str, tuple[int, ...]]
+
+
+def seen() -> Seen:
+    found = json.loads(SNAPSHOT.read_text())
+    owners = [(f"broker {one['id']}", one) for one in found["brokers"]]
+    owners += [(f"topic {one['name']}", one) for one in found["topics"]]
+    keys = {
+        f"{name} {key}": one["configs"][key] for name, one in owners for key in KEYS if key in one.get("configs", {})
+    }
+    partitions = {
+        f"{topic['name']}-{one['partition']}": one for topic in found["topics"] for one in topic["partitions"]
+    }
+    moving = {name for name, one in partitions.items() if one.get("addingReplicas") or one.get("removingReplicas")}
+    return Seen(keys, frozenset(moving), {name: tuple(one["replicas"]) for name, one in partitions.items()})
+
+
+def let_moves_end() -> None:
+    """Have Kafka end what is in flight: the target's replicas are there and in sync, the others gone."""
+    found = json.loads(SNAPSHOT.read_text())
+    for one in (one for topic in found["topics"] for one in topic["partitions"]):
+        gone = one.pop("removingReplicas", [])
+        one.pop("addingReplicas", None)
+        for name in ("sizes", "logDirs"):
+            if name in one:
+                one[name] = [
+                    value for value, broker in zip(one[name], one["replicas"], strict=True) if broker not in gone
+                ]
+        one["replicas"] = [broker for broker in one["replicas"] if broker not in gone]
+        one["isr"] = list(one["replicas"])
+        one["leader"] = one["leader"] if one["leader"] in one["replicas"] else one["replicas"][0]
+    SNAPSHOT.write_text(json.dumps(found))
+
+
+@cache
+def laid_out() -> Path:
+    """Return a folder with the cluster, what is declared for it, and its plan."""
+    folder = Path(mkdtemp(prefix="after-a-kill-"))
+    with chdir(folder):
+        write_simulated(OBSERVED, *DECLARED, spec=SPEC)
+        assert main(["plan", "--out", "plan.json"]) == 0
+    return folder
+
+
+@cache
+def killed_at(point: str, hit: int) -> Path | None:
+    """Return a folder whose run died when it passed that point so often; None where it ended before."""
+    folder = Path(mkdtemp(prefix="killed-"))
+    shutil.copytree(laid_out(), folder, dirs_exist_ok=True)
+
+    is_hit = passing(point, hit)
+
+    def kill(name: str) -> None:
+        if is_hit(name):
+            raise Killed
+
+    with chdir(folder), planted(kill):
+        try:
+            main(["apply", "plan.json", "--yes"])
+        except Killed:
+            shutil.rmtree("runs", ignore_errors=True)
+            return folder
+    return None
+
+
+def change_record(how: str) -> None:
+    """Let the record be as an operator, time or a small `offset.metadata.max.bytes` leaves it."""
+    if not RECORD.exists() or how == "kept":
+        return
+    if how == "gone":
+        RECORD.unlink()
+        return
+    fields: dict[str, Any] = {**json.loads(RECORD.read_text()), "whole": False, "moves": []}
+    fields["lists"] = [row[:3] for row in fields["lists"]]
+    fields |= {"rates": None, "lists": None} if how == "bare" else {}
+    RECORD.write_text(json.dumps(fields))
+
+
+def cases(hits: range) -> Iterator[tuple[str, int, str, str]]:
+    for point in sorted({*CRASH_POINTS} - OF_OTHER_RUNS):
+        for hit in hits:
+            for record in RECORDS:
+                yield from ((point, hit, record, verb) for verb in VERBS)
+
+
+@parts("hits", range(1, 2), deep=range(1, 4))
+def test_what_a_verb_says_it_left_is_what_the_cluster_shows(
+    tmp_path: Path, reconciler: Program, figures: Tell, hits: range
+) -> None:
+    before = seen_in(laid_out())
+    counts: Counter[str] = Counter()
+    for number, (point, hit, record, verb) in enumerate(cases(hits)):
+        dead = killed_at(point, hit)
+        if dead is None:
+            continue
+        place = tmp_path / str(number)
+        shutil.copytree(dead, place)
+        with chdir(place):
+            change_record(record)
+            if verb in {"doctor", "cancel"}:
+                Path("plan.json").unlink()
+            wrong = list(judged(reconciler, verb, record, before, counts))
+        assert not wrong, f"{verb}, killed at {point}:{hit}, record {record}: {wrong}"
+        shutil.rmtree(place)
+        counts["cases"] += 1
+    figures("verbs after a kill", ", ".join(f"{count} {name}" for name, count in sorted(counts.items())))
+
+
+def seen_in(folder: Path) -> Seen:
+    with chdir(folder):
+        return seen()
+
+
+def judged(reconciler: Program, verb: str, record: str, before: Seen, counts: Counter[str]) -> Iterator[str]:
+    """Yield what is wrong with a verb's words, its exit code, or what it left."""
+    dead = seen()
+    ended = reconciler(*VERBS[verb])
+    if ended.code == 3 and "KR455" in ended.err:
+        counts["refused while moves are in flight"] += 1
+        if seen() != dead:
+            yield "it was refused, and changed something"
+        let_moves_end()
+        dead = seen()
+        ended = reconciler(*VERBS[verb])
+    after = seen()
+    ours = {name: value for name, value in after.keys.items() if before.keys.get(name) != value}
+    lost = {name: value for name, value in before.keys.items() if after.keys.get(name) is None}
+    text = f"exit {ended.code}\n{ended.out}\n{ended.err}"
+    counts[f"{verb} exit {ended.code}"] += 1
+    if lost:
+        yield f"an operator's values are gone: {lost}\n{text}"
+    if ended.code == 0 and (ours or (after.moving and "cancel" in verb)):
+        yield f"it ended with 0, and left {ours}, {after.moving}\n{text}"
+    is_at_hand = "PLAN" in verb or record in {"kept", "short"}
+    if is_at_hand and ours:
+        yield f"the plan or the record was at hand, and it left {ours}\n{text}"
+    if ended.code not in {0, 5} and not (verb == "cancel" and ended.code == 1 and not ours and "KR709" in text):
+        yield f"it ended with {ended.code}\n{text}"
+    yield from (f"{name} is left, and not named\n{text}" for name in ours if not is_named(name, ended))
+    put_back = re.search(r"Put back: (\d+)\.", ended.err)
+    changed = sum(dead.keys.get(name) != after.keys.get(name) for name in {*dead.keys, *after.keys})
+    if put_back is not None and int(put_back[1]) != changed:
+        yield f"it says {put_back[0]} and changed {changed}\n{text}"
+    if verb == "apply PLAN" and ended.code == 0 and after.moving:
+        yield f"it ended with 0, and moves are in flight\n{text}"
+
+
+def is_named(name: str, ended: Ended) -> bool:
+    """Whether one line says where that key is, and which."""
+    *owner, key = name.split(" ")
+    return any(" ".join(owner) in line and key in line for line in f"{ended.out}\n{ended.err}".splitlines())
