@@ -190,7 +190,7 @@ def known_run(plan: Plan, events: Sequence[RunEvent], observed: Observed, record
         throttles=dict(_visible(ours, known.throttles, observed)),
         undecided=known.undecided,
         unrestored=tuple(broker for broker in known.throttles.brokers if not observed.is_alive(broker)),
-        is_record_bare=record is not None and record.is_bare,
+        is_record_bare=record is not None and record.is_bare and _is_of_record(plan),
     )
 
 

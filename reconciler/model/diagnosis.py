@@ -103,7 +103,7 @@ class KnownRun:
     undecided: Mapping[tuple[int | str, str], str] = field(default_factory=dict)
     unrestored: tuple[int, ...] = ()
     is_record_bare: bool = False
-    """Its record in the cluster was too large to name its throttles."""
+    """Its record in the cluster was too large to name its throttles, and its plan is not here."""
 
 
 @dataclass(frozen=True, slots=True)

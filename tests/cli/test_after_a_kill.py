@@ -200,6 +200,8 @@ def judged(reconciler: Program, verb: str, record: str, before: Seen, counts: Co
     lost = {name: value for name, value in before.keys.items() if after.keys.get(name) is None}
     text = f"exit {ended.code}\n{ended.out}\n{ended.err}"
     counts[f"{verb} exit {ended.code}"] += 1
+    if "PLAN" in verb and ended.code != 0:
+        yield f"the plan was at hand, and it could not decide\n{text}"
     if lost:
         yield f"an operator's values are gone: {lost}\n{text}"
     if ended.code == 0 and (ours or (after.moving and "cancel" in verb)):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafka.protocol.api_message import ApiMessage
 
 HIDDEN, TOO_LARGE = "TOPIC_AUTHORIZATION_FAILED", "OFFSET_METADATA_TOO_LARGE"
-PIECE_CHARACTERS = (4096, 1024, 256)
+PIECE_CHARACTERS = (4096, 2048, 1024, 512, 256)
 """How long a piece may be, by `offset.metadata.max.bytes`: Kafka's default first, then what brokers may be set to."""
 FORM, HEAD_CHARACTERS = "1", 24
 NO_OFFSET = -1
