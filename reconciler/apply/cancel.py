@@ -72,7 +72,7 @@ def cancel_run(
         try:
             return cancel.ended()
         except LockLost as error:
-            session.leftover_throttles = leftover_problems(session.throttles)
+            session.leftover_throttles = leftover_problems(session.throttles.on)
             session.messages.append(again)
             raise with_result(error, session.result(RunState.FAILED)) from error
         except KeyboardInterrupt as error:
@@ -113,7 +113,7 @@ class _Cancel:
         self.moves = (*moves, *inside)
         idle = self._idle()
         is_open = recorded(session.journal.events).is_open or session.record is not None
-        if idle and session.throttles.is_empty and not is_open:
+        if idle and session.throttles.on.is_empty and not is_open:
             return self._without_a_change(idle)
         session.write_event("cancel", Outcome.STARTED, plan=plan.id, digest=plan.digest)
         outcome = withdraw(session, moves)
@@ -174,7 +174,7 @@ class _Cancel:
         except MissingRight as error:
             # Whether moves need the throttles cannot be seen, so they stay.
             adopt_leftovers(session, Observed(), is_cleaning=True)
-            session.leftover_throttles = leftover_problems(session.throttles)
+            session.leftover_throttles = leftover_problems(session.throttles.on)
             raise with_result(error, session.result(RunState.FAILED)) from error
 
     def ended_at_once(self) -> StoppedEarly:

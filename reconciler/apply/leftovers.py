@@ -61,13 +61,13 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_cleaning: bool =
             session.paths, told, record if is_own else None, _seen(session, observed, is_cleaning=is_cleaning)
         )
     theirs = record.throttles if record is not None and not is_own else ThrottleRecord()
-    session.throttles = known.throttles.plus(theirs)
+    session.throttles.on = known.throttles.plus(theirs)
     # Before a run of the plan began, a rate like the plan's is an operator's own: apply asks nothing about it.
-    session.undecided = known.undecided if is_cleaning or known.is_begun else {}
+    session.throttles.undecided = known.undecided if is_cleaning or known.is_begun else {}
     # A value that an earlier run set is not what was there before: its record says what was.
-    session.first_rates = dict(session.throttles.rates)
-    session.first_lists = {key: entry.before for key, entry in session.throttles.lists.items()}
-    session.earlier_lists = {**session.throttles.lists, **told.lists_once_extended}
+    session.throttles.first_rates = dict(session.throttles.on.rates)
+    session.throttles.first_lists = {key: entry.before for key, entry in session.throttles.on.lists.items()}
+    session.throttles.earlier_lists = {**session.throttles.on.lists, **told.lists_once_extended}
 
 
 def _recorded_throttles(paths: PlanPaths, told: Recorded, record: RunRecord | None) -> ThrottleRecord:
@@ -243,7 +243,7 @@ def restore_throttles(
     session = Session(admin, journal, paths_of(plan))
     check_plan_is_for(plan, admin.cluster_id())
     under_way = _left(session)
-    if not under_way and (session.record is not None or not session.throttles.is_empty):
+    if not under_way and (session.record is not None or not session.throttles.on.is_empty):
         with admin.lock(f"restoring the throttles of plan {plan.id}", waiting=notify) as session.lock:
             # Before the lock was held, another process may have put it back, or begun a run.
             under_way = _left(session)

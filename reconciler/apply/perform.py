@@ -133,7 +133,7 @@ def _moved(session: Session, memory: StageMemory, step: SubmitMoves | ChooseLogD
 
 def _put_throttles(session: Session, memory: StageMemory, step: PutThrottles) -> StageMemory:
     brokers = put_throttles(session, step.stage)
-    has_throttles_on = session.throttles.has_throttles
+    has_throttles_on = session.throttles.on.has_throttles
     if brokers is not None:
         now, missing = session.now(), wanted_rates(step.stage).keys() - brokers
         unreached = {broker: memory.unreached_since.get(broker, now) for broker in sorted(missing)}

@@ -149,7 +149,7 @@ def _refused(session: Session, observed: Observed, refusal: ReconcilerError) -> 
     While moves of that run are in flight their throttles stay on: taken off, they would go on unthrottled.
     """
     moving = under_way(session.paths, observed)
-    if session.throttles.is_empty:
+    if session.throttles.on.is_empty:
         pass
     elif moving:
         named = named_some([str(move.topic_partition) for move in moving])

@@ -47,17 +47,10 @@ LONGEST_PAUSE = 30.0  # seconds
 
 
 @dataclass(slots=True)
-class Session:
-    """What a run holds while it works."""
+class RunThrottles:
+    """What a run knows of throttles and cordons: what is on, what was there before, what Kafka has confirmed."""
 
-    admin: Admin
-    journal: Journal
-    paths: PlanPaths
-    notify: Callable[[str], None] = lambda _text: None
-    """Called with what somebody who waits for the run should know at once."""
-    has_log_dirs: bool = False
-    """New replicas are made in the log dirs that the plan predicts."""
-    throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
+    on: ThrottleRecord = field(default_factory=ThrottleRecord)
     """What is on the cluster because of this plan."""
     taken_off: ThrottleRecord = field(default_factory=ThrottleRecord)
     """What Kafka said it has put back for this session: a look afterwards has to show it."""
@@ -71,6 +64,22 @@ class Session:
     confirmed_items: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     are_cordons_on: bool = False
     """The brokers that the plan empties are cordoned, as far as they can be."""
+    undecided: Mapping[Key, str] = field(default_factory=dict)
+    """The plan's own values whose owner the cluster does not show, by key."""
+
+
+@dataclass(slots=True)
+class Session:
+    """What a run holds while it works."""
+
+    admin: Admin
+    journal: Journal
+    paths: PlanPaths
+    notify: Callable[[str], None] = lambda _text: None
+    """Called with what somebody who waits for the run should know at once."""
+    has_log_dirs: bool = False
+    """New replicas are made in the log dirs that the plan predicts."""
+    throttles: RunThrottles = field(default_factory=RunThrottles)
     lock: Lock | None = None
     """The cluster's, once it is held."""
     record: RunRecord | None = None
@@ -85,8 +94,6 @@ class Session:
     """What runs have set beside the plan's own rates."""
     min_isr: int | None = None
     partition_counts: dict[str, int] = field(default_factory=dict)
-    undecided: Mapping[Key, str] = field(default_factory=dict)
-    """The plan's own values whose owner the cluster does not show, by key."""
     writes: int = 0
     stage: int = 0
     """The number of the current stage; 0 before the first."""
@@ -181,7 +188,7 @@ class Session:
         """
         if self.lock is None or not self.record_forms:
             return
-        over = replace(self.record, is_over=True, throttles=self.throttles) if is_over and self.record else None
+        over = replace(self.record, is_over=True, throttles=self.throttles.on) if is_over and self.record else None
         record = over or self._current_record(self.lock, is_over=is_over)
         answer = Answer()
         while self.record_forms:
@@ -223,7 +230,7 @@ class Session:
             is_over=is_over,
             rate=self.rate,
             ours=self.our_rates,
-            throttles=self.throttles,
+            throttles=self.throttles.on,
             moves=tuple(moves),
             dir_moves=inside,
             leaders={key: led[key] for key, first in firsts.items() if key in led and led[key] != first},
@@ -263,7 +270,7 @@ class Session:
             writes=self.writes,
             seconds=round((self.now() - self.started_at).total_seconds(), 3),
             messages=tuple(self.messages),
-            leftover_throttles=(*self.leftover_throttles, *undecided_problems(self.undecided)),
+            leftover_throttles=(*self.leftover_throttles, *undecided_problems(self.throttles.undecided)),
             left=undone if left is None else tuple(sorted(left)),
             tally=known,
             is_idle=is_idle,
@@ -284,7 +291,7 @@ def with_result(error: ReconcilerError, result: RunResult) -> ReconcilerError:
 
 def ended_at_once(session: Session, left: Sequence[TopicPartition] | None = None) -> StoppedEarly:
     """Return the end of whatever may not even put things back: its messages, and throttles that may still be on."""
-    session.leftover_throttles = leftover_problems(session.throttles)
+    session.leftover_throttles = leftover_problems(session.throttles.on)
     session.is_journal_broken = True
     lines = ["ended without waiting: what this run left may still be there", *session.messages]
     text = "\n".join([*lines, *(str(one) for one in session.leftover_throttles)])

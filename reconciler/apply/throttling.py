@@ -71,11 +71,11 @@ def put_throttles(session: Session, stage: CopyingStage) -> frozenset[int] | Non
     topics = sorted({topic for topic, _ in lists})
     broker_configs = session.admin.broker_configs(sorted(rates)) if rates else {}
     topic_configs = session.admin.topic_configs(topics) if topics else {}
-    ours = session.our_rates
+    ours, known = session.our_rates, session.throttles
     keys = rate_keys(stage)
-    to_set = rates_to_set(rates, broker_configs, session.throttles, ours, session.confirmed_rates, keys=keys)
-    first_lists = {**lists_before(topic_configs, session.earlier_lists), **session.first_lists}
-    to_append = lists_to_extend(lists, topic_configs, session.confirmed_items, first_lists)
+    to_set = rates_to_set(rates, broker_configs, known.on, ours, known.confirmed_rates, keys=keys)
+    first_lists = {**lists_before(topic_configs, known.earlier_lists), **known.first_lists}
+    to_append = lists_to_extend(lists, topic_configs, known.confirmed_items, first_lists)
     if not to_set and not to_append:
         return frozenset(broker_configs)
     changed_rates = [(broker, change.key) for broker, changes in to_set.items() for change in changes]
@@ -83,14 +83,14 @@ def put_throttles(session: Session, stage: CopyingStage) -> frozenset[int] | Non
         value = broker_configs[broker].get(key)
         if value is not None and value not in ours:
             # Somebody set it since an earlier run of the plan recorded what was there.
-            session.first_rates[broker, key] = value
-        session.first_rates.setdefault((broker, key), value)
+            known.first_rates[broker, key] = value
+        known.first_rates.setdefault((broker, key), value)
     for topic, key in to_append:
-        session.first_lists.setdefault((topic, key), first_lists.get((topic, key), topic_configs[topic].get(key)))
+        known.first_lists.setdefault((topic, key), first_lists.get((topic, key), topic_configs[topic].get(key)))
     # What this run found first is what was there before; what a later stage finds may be ours.
     added = ThrottleRecord(
-        {key: session.first_rates[key] for key in changed_rates},
-        {key: Entry(session.first_lists[key], items) for key, items in to_append.items()},
+        {key: known.first_rates[key] for key in changed_rates},
+        {key: Entry(known.first_lists[key], items) for key, items in to_append.items()},
     )
     crash_point("intent.before")
     _record(session, added, broker_configs, topic_configs)
@@ -104,9 +104,9 @@ def _record(
     session: Session, added: ThrottleRecord, broker_configs: Mapping[int, Configs], topic_configs: Mapping[str, Configs]
 ) -> None:
     """Write down what is about to be put on. The record goes before the deed: a crash in between leaves nothing on."""
-    seen = seen_detail(session.throttles.plus(added), broker_configs, topic_configs)
+    seen = seen_detail(session.throttles.on.plus(added), broker_configs, topic_configs)
     session.write_event("throttle", Outcome.STARTED, **throttle_detail(added), **seen)
-    session.throttles = session.throttles.plus(added)
+    session.throttles.on = session.throttles.on.plus(added)
     crash_point("intent.told")
     session.write_record()
     crash_point("intent.written")
@@ -119,7 +119,7 @@ def _set_rates(session: Session, to_set: Mapping[int, tuple[ConfigChange, ...]])
         answers[broker] = session.write(lambda b=broker, c=changes: session.admin.alter_broker_configs(b, c))  # type: ignore[misc]
         crash_point("throttle.broker")
         if answers[broker].is_ok:
-            session.confirmed_rates.update({(broker, change.key): change.value for change in changes})
+            session.throttles.confirmed_rates.update({(broker, change.key): change.value for change in changes})
     final = refused(answers)
     if final:
         raise refusal("the throttle of brokers", final, session.paths.again)
@@ -133,8 +133,8 @@ def _extend_lists(session: Session, to_append: Mapping[tuple[str, str], Items]) 
         crash_point("throttle.topic")
     for topic, key in to_append:
         if answers[topic].is_ok:
-            items = session.confirmed_items.get((topic, key), frozenset())
-            session.confirmed_items[topic, key] = items | to_append[topic, key]
+            items = session.throttles.confirmed_items.get((topic, key), frozenset())
+            session.throttles.confirmed_items[topic, key] = items | to_append[topic, key]
     final = {topic: answer for topic, answer in refused(answers).items() if answer.error not in _LOOK_AGAIN}
     if final:
         raise refusal("the throttle lists of topics", final, session.paths.again)
@@ -154,23 +154,23 @@ def put_cordons(session: Session) -> None:
     tell by the move, or by a rate, that the cordon is the run's. A broker that its operator cordons, or opens again
     during the run, stays as they want it. What cannot be cordoned is told, and emptied all the same.
     """
-    brokers = () if session.are_cordons_on else session.paths.plan.cordoned
+    brokers = () if session.throttles.are_cordons_on else session.paths.plan.cordoned
     configs = session.patiently(lambda: session.admin.broker_configs(brokers)) if brokers else {}
     log_dirs = session.patiently(lambda: session.admin.disks(sorted(configs))).log_dirs if configs else {}
     for broker in sorted(configs):
         key = (broker, CORDONED_LOG_DIRS)
         # What an earlier run left was put back a moment ago, and may show still: the record knows better.
-        is_known = key in session.first_rates
-        before = session.first_rates.setdefault(key, configs[broker].get(CORDONED_LOG_DIRS))
+        is_known = key in session.throttles.first_rates
+        before = session.throttles.first_rates.setdefault(key, configs[broker].get(CORDONED_LOG_DIRS))
         is_closed = all(one.is_cordoned for one in log_dirs.get(broker, ())) and not is_known
-        if key in session.throttles.rates or before == EVERYTHING or is_closed:
+        if key in session.throttles.on.rates or before == EVERYTHING or is_closed:
             continue
         _record(session, ThrottleRecord({key: before}), {broker: configs[broker]}, {})
         refused_for = _cordon(session, broker)
         session.write_event("throttle", Outcome.FAILED if refused_for else Outcome.DONE)
         if refused_for:
             session.say(f"broker {broker} is emptied without its log dirs being cordoned: {refused_for}")
-    session.are_cordons_on = True
+    session.throttles.are_cordons_on = True
 
 
 def _cordon(session: Session, broker: int) -> str | None:
@@ -203,7 +203,7 @@ def take_all_off(session: Session, *, has_moves: bool = False) -> None:
     left += _still_on(session)
     session.leftover_throttles = [one.problem for one in left]
     with suppress(ReconcilerError):  # without an answer, the lock or the right, the record stays
-        if session.throttles.is_empty and not has_moves:
+        if session.throttles.on.is_empty and not has_moves:
             session.erase_record()
         elif session.record is not None:
             session.write_record(is_over=True)
@@ -231,14 +231,14 @@ def _still_on(session: Session) -> list[Leftover]:
         if shown.is_empty or session.now() >= end:
             break
         session.admin.clock.sleep(POLL_SECONDS)
-    session.throttles = session.throttles.plus(shown)
-    session.taken_off = ThrottleRecord()
+    session.throttles.on = session.throttles.on.plus(shown)
+    session.throttles.taken_off = ThrottleRecord()
     return leftovers_of(shown, dict.fromkeys([*shown.rates, *shown.lists], _SHOWN_AGAIN))
 
 
 def _shown(session: Session) -> ThrottleRecord:
     """Return what of that which was put back a look shows to be on; what cannot be read is believed to be back."""
-    off, ours = session.taken_off, session.our_rates
+    off, ours = session.throttles.taken_off.less(session.throttles.on), session.our_rates
     found = tried(lambda: session.admin.broker_configs(off.brokers)) if off.rates else {}
     brokers = {} if isinstance(found, Trouble) else found
     seen = tried(lambda: as_far_as_visible(session.admin.topic_configs, off.topics)) if off.lists else ({}, {})
@@ -270,12 +270,12 @@ class _CleanUp:
 
     def lists(self) -> list[Leftover]:
         """Take our entries off the topics' lists; return what could not be, which stays in the record."""
-        throttles = ThrottleRecord(lists=self.session.throttles.lists)
+        throttles = ThrottleRecord(lists=self.session.throttles.on.lists)
         if throttles.is_empty:
             return []
         configs, troubles = self._topic_configs()
         changes = self._list_changes(configs, troubles)
-        self.session.confirmed_items.clear()
+        self.session.throttles.confirmed_items.clear()
         troubles |= self._alter_topics(changes)
         # A policy may refuse one of a topic's two keys, and Kafka then changes neither: each is tried alone.
         for key in TOPIC_THROTTLES:
@@ -288,7 +288,7 @@ class _CleanUp:
 
     def _topic_configs(self) -> tuple[Mapping[str, Configs], dict[Key, Trouble]]:
         """Return the lists as read, or as the run left them where they cannot be read; and those to look at again."""
-        throttles, ask = self.session.throttles, self.session.admin.topic_configs
+        throttles, ask = self.session.throttles.on, self.session.admin.topic_configs
         found = tried(lambda: as_far_as_visible(ask, throttles.topics))
         configs, unread = ({}, dict.fromkeys(throttles.topics, found)) if isinstance(found, Trouble) else found
         waiting: dict[Key, Trouble] = {}
@@ -307,7 +307,7 @@ class _CleanUp:
         self, configs: Mapping[str, Configs], waiting: dict[Key, Trouble]
     ) -> dict[tuple[str, str], ConfigChange]:
         """Return the changes that take our items off; none for a topic that is another, or gone, or `waiting`."""
-        throttles, plan, record = self.session.throttles, self.session.paths.plan, self.session.record
+        throttles, plan, record = self.session.throttles.on, self.session.paths.plan, self.session.record
         found = tried(lambda: as_far_as_visible(self.session.admin.topics, throttles.topics))
         if isinstance(found, Trouble) and not self.is_last:
             waiting |= dict.fromkeys(throttles.lists, found)
@@ -347,7 +347,7 @@ class _CleanUp:
 
     def rates(self, keys: Collection[str] = BROKER_LEASES) -> list[Leftover]:
         """Bring these keys of brokers back; return what could not be: a broker that cannot be asked keeps ours."""
-        recorded = self.session.throttles.rates
+        recorded = self.session.throttles.on.rates
         throttles = ThrottleRecord({one: before for one, before in recorded.items() if one[1] in keys})
         if throttles.is_empty:
             return []
@@ -391,7 +391,7 @@ class _CleanUp:
         if not needed:
             return {}
         for key in keys:
-            self.session.confirmed_rates.pop((broker, key), None)
+            self.session.throttles.confirmed_rates.pop((broker, key), None)
         trouble = self._alter_broker(broker, needed)
         if trouble is None:
             return {}
@@ -426,10 +426,10 @@ class _CleanUp:
         if gone.is_empty:
             return
         crash_point("unthrottle.sent")
-        self.session.taken_off = self.session.taken_off.plus(gone)
+        self.session.throttles.taken_off = self.session.throttles.taken_off.plus(gone)
         try:
             self.session.write_event("unthrottle", Outcome.DONE, **throttle_detail(gone))
         except (OSError, ReconcilerError) as error:
             # The clean-up goes on without a journal; whoever called it is told then.
             self.unwritten = self.unwritten or error
-        self.session.throttles = self.session.throttles.less(gone)
+        self.session.throttles.on = self.session.throttles.on.less(gone)

@@ -147,7 +147,7 @@ class Run:
             return False
         self.session.write_event("stage", Outcome.STARTED)
         now = self.session.now()
-        self.memory = StageMemory(index, now, now, has_throttles_on=self.session.throttles.has_throttles)
+        self.memory = StageMemory(index, now, now, has_throttles_on=self.session.throttles.on.has_throttles)
         return True
 
     # Turns
@@ -257,7 +257,7 @@ def end_in_order(session: Session, memory: StageMemory | None, error: BaseExcept
         take_all_off(session, has_moves=has_moves)
     except ReconcilerError as trouble:
         session.messages.append(f"throttles of this run are still on: {trouble}")
-        session.leftover_throttles = leftover_problems(session.throttles)
+        session.leftover_throttles = leftover_problems(session.throttles.on)
     if session.is_journal_broken:
         session.messages.append(f"then {session.paths.again}: it goes on where the cluster stands")
     is_stopped = isinstance(error, StoppedEarly)
@@ -280,7 +280,7 @@ def end_at_once(session: Session, memory: StageMemory | None) -> StoppedEarly:
 
 def _as_it_is(session: Session, memory: StageMemory | None, error: LockLost) -> RunResult:
     """Put nothing back without the lock, and name what is left for whoever holds it next."""
-    session.leftover_throttles = leftover_problems(session.throttles)
+    session.leftover_throttles = leftover_problems(session.throttles.on)
     in_flight = _perhaps_in_flight(session, memory)
     if in_flight:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from exhaustive.state import NOW, TICK, Process, State, World
 
@@ -24,8 +24,8 @@ from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.perform import THROTTLE_TRIES
 from reconciler.apply.run import run_plan
-from reconciler.apply.run_record import RunRecord
-from reconciler.apply.session import Session
+from reconciler.apply.run_record import RecordForm, RunRecord
+from reconciler.apply.session import RunThrottles, Session
 from reconciler.apply.stage_memory import DEAD, SETTLE, UNCLEAR, Attempt, BadDisk, History, StageMemory
 from reconciler.apply.steps import ATTEMPTS
 from reconciler.apply.throttles import Entry, ThrottleRecord
@@ -51,15 +51,9 @@ LOST, UNANSWERED, OTHER_CONTROLLER, KILLED, LATE = "lost", "answer lost", "not t
 
 CARRIED = (
     "throttles",
-    "first_rates",
-    "first_lists",
-    "earlier_lists",
-    "confirmed_rates",
-    "confirmed_items",
-    "are_cordons_on",
     "record",
     "other_record",
-    "is_record_refused",
+    "record_forms",
     "rate",
     "other_rates",
     "min_isr",
@@ -438,6 +432,8 @@ def _canonical(value: object) -> object:
             form = value.written()
         case Problem():
             form = value.code
+        case RecordForm():
+            form = value.name
         case TopicPartition() | StrEnum():
             form = str(value)
         case Mapping():
@@ -446,13 +442,16 @@ def _canonical(value: object) -> object:
             form = tuple(sorted(map(_canonical, value), key=str))
         case tuple():
             form = tuple(map(_canonical, value))
-        case History() | Attempt() | BadDisk() | Entry() | ThrottleRecord():
+        case History() | Attempt() | BadDisk() | Entry() | ThrottleRecord() | RunThrottles():
             form = tuple(_canonical(getattr(value, one.name)) for one in fields(value))
     return form
 
 
 def _own(value: object) -> object:
     """Return a copy of what a turn may change in place."""
+    if isinstance(value, RunThrottles):
+        own: dict[str, Any] = {one.name: _own(getattr(value, one.name)) for one in fields(value)}
+        return replace(value, **own)
     return dict(value) if type(value) is dict else set(value) if type(value) is set else value
 
 
