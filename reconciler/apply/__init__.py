@@ -1,13 +1,27 @@
-"""Runs a plan: observe, decide, do one thing, record; stopping it anywhere and starting again is the normal path.
+"""Runs a plan: observe, decide, do one thing, record. To stop it anywhere and to start again is the normal path.
 
-Where something stands is told at three levels, each computed from the one before it:
-`Place` (partition_path): where one look at the cluster shows a partition, among the replica lists that the plan has for
-it. `MoveState` (record): where a move of the current stage stands, from the places of several looks. `Standing`
-(model/tally): what people and JSON are told of each move of the whole plan. `ChangeState` (topic_changes) is to a
-topic change what MoveState is to a move.
+A run, in the order of its files:
 
-What is put back after a run, and when: `take_all_off` (throttling) at the end of a run or cancel; `adopt_leftovers`
-(leftovers) when the next run of the same plan begins; `restore_leftovers` (workflow/runs) before an apply of any plan,
-for runs that have ended or died; `take_off` there for `doctor --fix throttles`. Before the first change the values that
-were there are in the journal, then in the cluster's record, so each of these can do it.
+1. Lock (`run`): one run a cluster. The lock is a membership of a consumer group, and ends with its process.
+2. Adopt (`leftovers`): what earlier runs of this plan left, by the cluster's record, by the journal of this machine,
+   and by what the cluster itself shows (`evidence`). A record that is gone never means that nothing is left.
+3. Check (`checks`, `refusals`): whatever forbids the run, before its first change and again before each stage.
+4. Turn (`turns`): look (`observed`), decide (`decide`, a pure function), do that one thing (`perform`), remember
+   (`stage_memory`). A stage puts throttles on before its moves, lists first, and takes them off after, lists last.
+5. End: throttles and cordons off, and a look afterwards that decides what is said (`throttling`).
+
+A run ends in one of three ways. *In order*: moves in flight go back (`withdraw`), throttles come off, and the result
+says what is left. *At once*, at a second signal: nothing is put back, and all that may be left is named. *As it is*,
+when the lock is lost: another run may be at work, so nothing is written any more.
+
+    killed                      what is on the cluster            what takes it off
+    before the first throttle   nothing, or an empty record       the next run writes over the record
+    throttles on, no move yet   lists, then rates                 apply or cancel with the plan, doctor --fix throttles
+    moves in flight             lists, rates, cordons, moves      apply goes on; cancel takes the moves back first
+    moves done                  cordons, and rates before lists   apply or cancel with the plan, doctor --fix throttles
+    at the end                  the record                        the next run writes over it
+
+Where something is, is said at three levels, each computed from the one before it: `Place` (partition_path), where one
+look shows a partition among the replica lists of its plan; `MoveState` (stage_memory), where a move of the current
+stage is, from the places of several looks; `Standing` (model/tally), what people and JSON read of each move.
 """

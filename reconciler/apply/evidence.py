@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from reconciler.apply.dir_moves import DirPlace, dir_place
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import Place, PlanPaths
+from reconciler.apply.partition_path import PlanPaths
 from reconciler.apply.throttles import (
     EVERYTHING,
     Entry,
@@ -96,7 +96,7 @@ def _lists(
     partitions = frozenset(
         key
         for key in paths.by_partition
-        if _has_left(key, paths, observed) or (key in listed and _is_about_to_move(key, paths, observed))
+        if paths.position(key, observed).has_left or (key in listed and _is_about_to_move(key, paths, observed))
     )
     lists: dict[tuple[str, str], Entry] = {}
     for (topic, key), entry in there.items():
@@ -104,12 +104,6 @@ def _lists(
         if ours:
             lists[topic, key] = replace(entry, items=ours)
     return lists, partitions
-
-
-def _has_left(key: TopicPartition, paths: PlanPaths, observed: Observed) -> bool:
-    """Whether a partition has left its start on its path."""
-    position = paths.position(key, observed)
-    return position.place is not Place.MISSING and (position.place, position.index) != (Place.AT, 0)
 
 
 def _is_about_to_move(key: TopicPartition, paths: PlanPaths, observed: Observed) -> bool:

@@ -61,6 +61,11 @@ class Position:
         return self.index - 1 if self.place is Place.MOVING else self.index
 
     @property
+    def has_left(self) -> bool:
+        """Whether the partition is not at the start of its path any more; one that is gone has not left it."""
+        return self.place is not Place.MISSING and (self.place, self.index) != (Place.AT, 0)
+
+    @property
     def is_off(self) -> bool:
         """Whether the partition is nowhere on its path."""
         return self.place in {Place.FOREIGN, Place.UNKNOWN, Place.MISSING}
@@ -133,11 +138,6 @@ class PlanPaths:
         """Whether a partition stands on its path, and not at its end."""
         positions = [(path, self.position(key, observed)) for key, path in self.by_partition.items()]
         return any(not at.is_off and at.reached < len(path.moves) for path, at in positions)
-
-    def is_begun(self, observed: Observed) -> bool:
-        """Whether a partition has left its start on its path."""
-        positions = [self.position(key, observed) for key in self.by_partition]
-        return any(not at.is_off and (at.index > 0 or at.place is not Place.AT) for at in positions)
 
     def link(self, stage: ReassignStage, move: Move) -> int:
         """Return the index of the list that this move starts from."""
