@@ -97,8 +97,8 @@ def _end_of_moves(stage: ReassignStage, memory: StageMemory) -> Step | None:
         return TakeThrottlesOff()
     if not memory.left_alone:
         return None
-    told = "\n".join(str(problem) for _, problem in sorted(memory.left_alone.items()))
-    text = f"stage {stage.number} ended with {len(memory.left_alone)} of its moves not done:\n{told}"
+    problems = "\n".join(str(problem) for _, problem in sorted(memory.left_alone.items()))
+    text = f"stage {stage.number} ended with {len(memory.left_alone)} of its moves not done: {problems}"
     return FailRun(Problem(min(memory.left_alone.items())[1].code, text))
 
 

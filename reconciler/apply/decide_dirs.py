@@ -113,8 +113,8 @@ def _end(stage: LogDirsStage, memory: StageMemory) -> Step:
     problems = [known.problem for move in stage.moves if (known := memory.dir_history(move)).problem is not None]
     if not problems:
         return FinishStage()
-    told = "\n".join(str(problem) for problem in problems)
-    text = f"stage {stage.number} ended with {len(problems)} of its moves between log dirs not done:\n{told}"
+    listed = "\n".join(str(problem) for problem in problems)
+    text = f"stage {stage.number} ended with {len(problems)} of its moves between log dirs not done: {listed}"
     return FailRun(Problem(problems[0].code, text))
 
 

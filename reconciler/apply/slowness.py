@@ -23,8 +23,8 @@ def crawl(stage: CopyingStage, in_flight: Iterable[object], memory: StageMemory,
     cause = "the network or the disks are" if rate is None else f"the throttle of {rate} bytes a second is"
     names = named_some(map(str, in_flight))
     text = f"{names} came no closer to the end in {CRAWL.seconds} s although data arrives: {cause} too slow for what is"
-    hint = "written meanwhile; raise the rates on the brokers by hand (the run leaves them so)"
-    told = f"{text} {hint}, or cancel and plan with a higher moves.throttle"
+    hint = "written meanwhile; raise the rate of the run: reconciler throttle PLAN RATE"
+    told = f"{text} {hint}; or cancel and plan with a higher moves.throttle"
     return Warn("crawl", Problem("KR723", told, severity=Severity.WARNING))
 
 

@@ -9,13 +9,13 @@ from reconciler.admin.port import Admin
 from reconciler.apply.dir_moves import copied_inside, dir_moves_under_way
 from reconciler.apply.journal import recorded
 from reconciler.apply.leftovers import known_run
-from reconciler.apply.observed import Observed, disks_of
+from reconciler.apply.observed import Observed, disks_of, replaced_topics
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.progress import LOG_INTERVAL, copied_bytes
 from reconciler.apply.run_record import RunRecord
 from reconciler.apply.standings import moves_under_way, stages_done, tally
 from reconciler.apply.throttles import throttle_keys
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import Cluster, Partition
 from reconciler.model.in_sync import MIN_ISR, blocking_partitions, brokers_min_isr
 from reconciler.model.move import DirMove
 from reconciler.model.plan import Plan
@@ -59,6 +59,8 @@ class Watcher:
             brokers=cluster.brokers,
             configs={name: topic.configs for name, topic in cluster.topics.items()},
         )
+        if plan is not None:
+            observed = observed.without(replaced_topics(cluster.topics, plan.topic_ids))
         paths = paths_of(plan) if plan is not None else None
         if paths is not None:
             observed = replace(observed, disks=disks_of(self.admin, cluster.brokers, paths.dir_moves))
@@ -66,7 +68,7 @@ class Watcher:
         inside = dir_moves_under_way(paths, observed) if paths is not None else ()
         alive = [broker for broker in sorted(cluster.brokers) if cluster.is_alive(broker)]
         sizes = self.admin.disks(alive, [move.topic_partition for move in moves]).replica_bytes if moves else {}
-        done = stages_done(paths, observed) if paths is not None else 0
+        done = stages_done(paths, _as_if_alive(observed)) if paths is not None else 0
         known = tally(paths, observed) if paths is not None else None
         now = self.admin.clock.now()
         statuses = _with_rates(self.previous, [MoveStatus(move, copied_bytes(move, sizes)) for move in moves], now)
@@ -130,6 +132,24 @@ class Watcher:
             brokers={one.id: replace(one, configs=rates.get(one.id, {})) for one in brokers.values()},
             topics={name: replace(topic, configs=kept.get(name, {})) for name, topic in topics.items()},
         )
+
+
+def _as_if_alive(observed: Observed) -> Observed:
+    """Return the look as if dead brokers were in sync and led what they are to lead.
+
+    A broker that dies after a run has ended leaves the run done: nothing of it waits for that broker.
+    """
+    alive = {broker for broker in observed.brokers if observed.is_alive(broker)}
+
+    def seen(partition: Partition) -> Partition:
+        isr = tuple(one for one in partition.replicas if one in partition.isr or one not in alive)
+        first = partition.preferred_leader
+        return replace(partition, isr=isr, leader=partition.leader if first in alive else first)
+
+    topics = {
+        name: replace(topic, partitions=tuple(map(seen, topic.partitions))) for name, topic in observed.topics.items()
+    }
+    return replace(observed, topics=topics)
 
 
 def _last_event(events: Sequence[RunEvent]) -> LastEvent | None:

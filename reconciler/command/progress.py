@@ -19,7 +19,7 @@ LAST_READ = "groups"
 QUIET_SECONDS = 10.0
 """How long nothing is said before a line; less than the 15 s that are promised, for a busy machine may be late."""
 LOOK_SECONDS = 1.0
-WORKING = "Working: nothing is waited for."
+WORKING = "Working."
 IN_SECONDS = 300
 """How long a wait is told in seconds: `2 min` would stand still for too long."""
 

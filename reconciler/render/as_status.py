@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from reconciler.model.cluster import ALTER_LOG_DIRS_RATE, BROKER_THROTTLES, CORDONED_LOG_DIRS
 from reconciler.model.move import DirMove, Move
 from reconciler.model.status import DirMoveStatus, MoveStatus, Phase, Status
+from reconciler.model.tally import Standing
 from reconciler.model.words import counted, duration, named_some, rate, size
 from reconciler.render.as_text import some, table
 from reconciler.render.escape import visible
@@ -135,6 +136,10 @@ def _throttle_line(owner: str, keys: Mapping[str, str]) -> str:
 def _next(seen: Status) -> Iterator[str]:
     """Yield what an operator can do about a run that nobody runs."""
     if seen.state not in {Phase.STOPPED, Phase.DEAD}:
+        return
+    foreign = seen.tally.of(Standing.FOREIGN) if seen.tally is not None else ()
+    if foreign:
+        yield f"next: plan again: {named_some(map(str, foreign))} is not where the plan left it, so apply refuses it"
         return
     on = "apply" if seen.undoes is None else "cancel --rollback"
     back = "cancel takes back what is in flight" if seen.in_flight else "cancel puts throttles back"

@@ -121,9 +121,10 @@ def throttle(
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         check_plan_is_for(plan, admin.cluster_id())
         _running(plan, admin.lock_holder())
-        holder = _running(plan, admin.ask_rate(purpose_of_run(plan.id), rate, waiting=notify))
-        with waiting_for("the run to tell that it has taken the rate up"):
-            is_taken_up = _is_taken_up(admin, rate)
+        with waiting_for("the run to take the rate up"):
+            record = read_record(admin)
+            holder = _running(plan, admin.ask_rate(purpose_of_run(plan.id), rate, waiting=notify))
+            is_taken_up = _is_taken_up(admin, rate, record.rate if record is not None else None)
         if not is_taken_up and admin.lock_holder() is None:
             raise NotRunning(f"the run of plan {plan.id} has ended, before it told whether it took the rate up")
         return AskedThrottle(plan.id, str(holder), rate, is_taken_up)
@@ -137,14 +138,15 @@ def _running(plan: Plan, holder: Holder | None) -> Holder:
     raise NotRunning(f"no run of plan {plan.id} is on: {nobody if holder is None else by}. Nothing was changed")
 
 
-def _is_taken_up(admin: Admin, rate: int) -> bool:
-    """Wait until the run has written the rate into its record; one that keeps none never does."""
+def _is_taken_up(admin: Admin, rate: int, before: int | None) -> bool:
+    """Wait until the run has written a rate into its record; return whether it is this one, and not another's."""
     end = admin.clock.now() + TAKEN_UP
     while admin.clock.now() < end:
         record = read_record(admin)
-        if record is None:
-            return False
-        if record.rate == rate:
+        if record is not None and record.rate == rate:
             return True
+        # A run that keeps no record never tells; and another rate may have been asked for since.
+        if record is None or record.rate != before:
+            return False
         admin.clock.sleep(PAUSE_SECONDS)
     return False

@@ -14,7 +14,7 @@ from reconciler.admin.port import Admin, ProgressHook
 from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight, stop_run
 from reconciler.apply.checks import check_windows
 from reconciler.apply.journal import Journal, MemoryJournal
-from reconciler.apply.leftovers import restore_throttles
+from reconciler.apply.leftovers import moves_of, restore_throttles
 from reconciler.apply.run import run_plan, still_fits
 from reconciler.apply.run_record import read_record
 from reconciler.diff.mirrors import with_classes
@@ -291,6 +291,10 @@ def _restore_after_lost_rollback(
     foreign = foreign_moves(undone, admin)
     if foreign:
         told = "\n".join(foreign)
+        record = read_record(admin)
+        if record is not None and moves_of(record, admin):
+            text = f"{record} has died with moves in flight:\n{told}\nreconciler cancel --cluster {undone.cluster_name}"
+            raise RunFailed(f"{text} takes them back; then {AGAIN}. Nothing has been changed.", code="KR719")
         text = f"{told}\nIf that is a rollback which was started elsewhere, apply its plan there, or wait for it"
         raise RunFailed(f"{text}; then {AGAIN}. Nothing has been changed.", code="KR719")
     traces = every_throttle_back(undone, desired or policy_of(undone))

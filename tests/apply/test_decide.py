@@ -106,7 +106,7 @@ def test_a_stage_of_which_a_move_was_left_alone_ends_and_fails_the_run() -> None
     step = next_step(STAGE, seen(BEFORE), left)
     assert isinstance(step, FailRun)
     assert step.problem.code == "KR701"
-    assert step.problem.message.startswith("stage 1 ended with 1 of its moves not done:\na-0 is elsewhere")
+    assert step.problem.message.startswith("stage 1 ended with 1 of its moves not done: a-0 is elsewhere")
 
 
 def test_a_replica_out_of_sync_keeps_a_stage_from_ending() -> None:

@@ -68,7 +68,7 @@ def test_a_line_comes_only_after_a_silence_and_is_none_itself(
         module._beat(_Turns(3))
     assert capsys.readouterr().err == "Waiting 0 s for a broker.\n"
     module._beat(_Turns(1))
-    assert capsys.readouterr().err == "Working: nothing is waited for.\n"
+    assert capsys.readouterr().err == "Working.\n"
     monkeypatch.setattr(terminal._LAST, "at", 0.0)
     tell("something")
     assert terminal._LAST.at > 0
