@@ -183,8 +183,8 @@ class Admin(Protocol):
     def brokers(self) -> Mapping[int, Broker]:
         """Return every registered broker, fenced ones too, without configs and log dirs."""
 
-    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
-        """Return those of the topics that exist, without configs and sizes; in flight, `replicas` is the union."""
+    def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
+        """Return those of the topics that exist, None: all; no configs and sizes. In flight `replicas` is the union."""
 
     def with_eligible_leaders(self, topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
         """Return the topics with the ELR of each partition that is out of sync somewhere, where the brokers tell it."""

@@ -164,9 +164,10 @@ class SimulatedAdmin:
             one.id: replace(one, configs={}, log_dirs=(), future_replicas=()) for one in self.cluster.brokers.values()
         }
 
-    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+    def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
         self._before("topics")
-        return {name: views.bare(self.cluster.topics[name]) for name in sorted(names) if name in self.cluster.topics}
+        there = self.cluster.topics
+        return {name: views.bare(there[name]) for name in sorted(there if names is None else names) if name in there}
 
     def with_eligible_leaders(self, topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
         self._before("with_eligible_leaders")

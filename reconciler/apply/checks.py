@@ -4,7 +4,6 @@ Kafka accepts a reassignment to a dead broker, or over another one in flight, wi
 refuse is refused here, before anything is changed.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,7 +11,8 @@ from typing import assert_never
 from zoneinfo import ZoneInfo
 
 from reconciler.admin.waits import waiting_for
-from reconciler.apply.dir_moves import DirPlace, dir_place, left_inside, log_dirs_of, stale_dirs
+from reconciler.apply.dir_moves import DirPlace, dir_place, stale_dirs
+from reconciler.apply.limits import Declared, check_limits, lowered_topics
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.session import Session
@@ -29,7 +29,7 @@ from reconciler.model.problem import STILL_READ, ClusterUnavailable, Problem, Re
 from reconciler.model.run import StoppedEarly
 from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.words import MANY, named_some, size
+from reconciler.model.words import MANY, named_some
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 
@@ -139,7 +139,7 @@ def check_stage(paths: PlanPaths, stage: Stage, observed: Observed, min_isr: int
 
 
 def _check_dirs(paths: PlanPaths, stage: LogDirsStage, observed: Observed) -> None:
-    """Refuse moves between log dirs whose broker does not tell of them, or that will not fit: a full disk fails."""
+    """Refuse moves between log dirs whose broker does not tell of them."""
     left = [move for move in stage.moves if dir_place(move, observed) is not DirPlace.AT_END]
     for move in left:
         if not observed.is_alive(move.broker):
@@ -148,15 +148,6 @@ def _check_dirs(paths: PlanPaths, stage: LogDirsStage, observed: Observed) -> No
         if dir_place(move, observed) is DirPlace.UNSEEN:
             text = f"broker {move.broker} does not tell what its log dirs hold"
             raise ClusterUnavailable(f"{text}; see that it can be reached from here, then {paths.again}")
-    arriving: Counter[tuple[int, str]] = Counter()
-    for move in left:
-        arriving[move.broker, move.to_dir] += left_inside(move, observed)
-    for (broker, path), needed in sorted(arriving.items()):
-        usable = next((one.usable_bytes for one in log_dirs_of(observed, broker) if one.path == path), None)
-        if usable is not None and needed > usable:
-            text = f"stage {stage.number} copies {size(needed)} to log dir {path} of broker {broker}, which has"
-            hint = f"make room on it and {paths.again}, or make a new plan"
-            raise Refused(f"{text} {size(usable)} left; a disk that gets full goes offline: {hint}", code="KR456")
 
 
 def check_requirements(paths: PlanPaths, observed: Observed) -> None:
@@ -279,12 +270,12 @@ def _undeclared_deletions(session: Session, stages: Iterable[Stage], observed: O
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What a run may not go on against: a signal, a cancel that asks for its end, the time given, windows."""
+    """What a run may not go on against: a signal, a cancel that asks for its end, the time given, what is declared."""
 
     session: Session
     deadline: datetime | None
     should_stop: Stop
-    windows: Sequence[Window]
+    declared: Declared
 
     def enter(self, index: int, *, is_first: bool) -> bool:
         """Check that a stage may begin; return whether it is done already.
@@ -330,16 +321,21 @@ class Gate:
         stage = self.session.paths.plan.stages[index]
         self.stop_if_asked()
         check_plan_is_for(self.session.paths.plan, self.session.admin.cluster_id())
-        names = self.session.paths.topics_of(stage)
-        observed = self.session.look(names, with_configs_of=names)
+        # What a run begins with is checked whole, each later stage by itself.
+        stages = self.session.paths.plan.stages[index:] if is_first else (stage,)
+        names = frozenset(name for one in stages for name in self.session.paths.topics_of(one))
+        observed = self.session.look(
+            names, with_configs_of=self.session.paths.topics_of(stage) | lowered_topics(stages)
+        )
         if is_stage_done(self.session.paths, stage, observed):
             return True
         self._stop_if_late(index, is_first=is_first)
         if not is_first:
             check_still_valid(self.session.paths, [stage], observed)
             check_readers(self.session, [stage], observed)
-        check_windows(self.windows, self.session.admin.clock.time_of_day())
+        check_windows(self.declared.windows, self.session.admin.clock.time_of_day())
         check_stage(self.session.paths, stage, observed, self.session.brokers_min_isr(observed))
+        check_limits(self.session, self.declared, stages, observed, is_first=is_first)
         return False
 
     def _stop_if_late(self, index: int, *, is_first: bool) -> None:
@@ -350,7 +346,9 @@ class Gate:
     @property
     def is_late(self) -> bool:
         """Whether the time given, or the window, is over: nothing may begin any more."""
-        return self._is_deadline_over or not is_inside_windows(self.windows, self.session.admin.clock.time_of_day())
+        return self._is_deadline_over or not is_inside_windows(
+            self.declared.windows, self.session.admin.clock.time_of_day()
+        )
 
     @property
     def _is_deadline_over(self) -> bool:
@@ -361,7 +359,7 @@ class Gate:
         before, again = f"stopped {where} of {len(self.session.paths.plan.stages)}", self.session.paths.again
         if self._is_deadline_over:
             return StoppedEarly(f"{before}: the time given is over; {again} to go on", code="KR711")
-        text = f"{before}: the window is over ({described(self.windows)})"
+        text = f"{before}: the window is over ({described(self.declared.windows)})"
         return StoppedEarly(f"{text}; {again} inside one", code="KR712")
 
 

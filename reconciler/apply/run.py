@@ -1,6 +1,6 @@
 """Runs a plan on a cluster: takes the lock, checks all that may forbid it, and hands over to the turns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 
 from reconciler.admin.port import Admin
@@ -16,6 +16,7 @@ from reconciler.apply.checks import (
 from reconciler.apply.crash import crash_point
 from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.leftovers import adopt_leftovers, find_record, moves_of
+from reconciler.apply.limits import NOTHING_DECLARED, Declared
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import APPLY_AGAIN, paths_of
 from reconciler.apply.refusals import check_not_refused, check_offered, check_rights
@@ -23,7 +24,6 @@ from reconciler.apply.session import Session, with_result
 from reconciler.apply.standings import stages_done, steps_to_do, under_way
 from reconciler.apply.throttling import take_all_off
 from reconciler.apply.turns import Progress, Run
-from reconciler.model.desired import Window
 from reconciler.model.lock import LockHeld, purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError, Refused, StalePlan, WouldBeRefused
@@ -39,7 +39,7 @@ def run_plan(
     progress: Progress | None = None,
     deadline: datetime | None = None,
     should_stop: Stop = lambda: None,
-    windows: Sequence[Window] = (),
+    declared: Declared = NOTHING_DECLARED,
     is_dry_run: bool = False,
     notify: Callable[[str], None] = lambda _text: None,
     has_log_dirs: bool = False,
@@ -52,14 +52,15 @@ def run_plan(
     `should_stop` ends the run at once, in order, and so does a cancel of the plan, wherever it was started: moves in
     flight go back to where they came from and throttles to what they were; a KeyboardInterrupt meanwhile ends that too,
     and StoppedEarly names what is left; all texts say `again` for how to go on. After `deadline`, and outside
-    `windows`, no further stage begins. With `has_log_dirs` new replicas are made in the log dirs that the plan
-    predicts; else Kafka chooses. `notify` is told at once what a waiting operator should know. Raises StalePlan,
-    Refused (LockHeld, where another run is on) or WouldBeRefused before anything is changed, one of the first two
-    before a later stage, RunFailed or StoppedEarly with the result after; throttles are back in either case. A run that
-    loses the cluster's lock ends at once, with LockLost, and puts nothing back: somebody else may be at work.
+    the windows of `declared`, no further stage begins; nor does one that does not fit its limits. With `has_log_dirs`
+    new replicas are made in the log dirs that the plan predicts; else Kafka chooses. `notify` is told at once what a
+    waiting operator should know. Raises StalePlan, Refused (LockHeld, where another run is on) or WouldBeRefused before
+    anything is changed, one of the first two before a later stage, RunFailed or StoppedEarly with the result after;
+    throttles are back in either case. A run that loses the cluster's lock ends at once, with LockLost, and puts nothing
+    back: somebody else may be at work.
     """
     session = Session(admin, journal, paths_of(plan, again), notify, has_log_dirs)
-    gate = Gate(session, deadline, should_stop, windows)
+    gate = Gate(session, deadline, should_stop, declared)
     check_plan(plan, admin.cluster_id())
     if is_dry_run:
         return _checked(session, gate)

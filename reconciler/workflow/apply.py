@@ -1,12 +1,13 @@
 """Runs a saved plan on its cluster, move for move, or refuses it; changes the rate of a run that goes on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from reconciler.admin.port import Admin
 from reconciler.admin.waits import waiting_for
 from reconciler.apply.checks import check_plan_is_for
+from reconciler.apply.limits import Declared
 from reconciler.apply.run import run_plan
 from reconciler.apply.run_record import read_record
 from reconciler.files.plan_file import NO_SEAL, Seal
@@ -14,13 +15,13 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
 from reconciler.model.lock import Holder, purpose_of_run
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ReconcilerError
+from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.run import AskedThrottle, RunProgress, RunResult
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.plan import make_plan
 from reconciler.workflow.runs import keep_plan, restore_leftovers, run_journal
 from reconciler.workflow.saved_plan import plan_named, refuse_supposed
-from reconciler.workflow.sources import cluster_admin, declared, declared_cluster, simulated
+from reconciler.workflow.sources import cluster_admin, declared, declared_as_far, declared_cluster, simulated
 
 TAKEN_UP = timedelta(seconds=30)
 PAUSE_SECONDS = 0.5
@@ -58,9 +59,11 @@ def apply_plan(
 ) -> Applied:
     """Run the plan, or go on with it; the cluster is found by the plan's own name for it, or by the client given.
 
-    The windows that are declared hold either way. `notify` is told at once what a user should know of before the end.
+    What is declared holds either way. `notify` is told at once what a user should know of before the end.
     """
-    desired = declared_cluster(inputs, plan.cluster_name)
+    desired, unread = declared_as_far(inputs, plan.cluster_name)
+    if unread is not None:
+        notify(f"limits of owners are not looked at, because not all files can be read: {unread}")
     journal = run_journal(inputs, plan)
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         if not is_dry_run:
@@ -74,12 +77,24 @@ def apply_plan(
             progress=progress,
             deadline=admin.clock.now() + max_duration if max_duration is not None else None,
             should_stop=should_stop,
-            windows=desired.cluster.windows if desired else (),
+            declared=_declared(desired),
             is_dry_run=is_dry_run,
             has_log_dirs=has_log_dirs,
             notify=notify,
         )
         return Applied(ended, simulated(inputs, desired) is not None)
+
+
+def _declared(desired: Desired | None) -> Declared:
+    if desired is None or not desired.owners:
+        return Declared(desired.cluster if desired is not None else None)
+
+    def broken_limits(rest: Plan, observed: Cluster) -> Sequence[Problem]:
+        from reconciler.diff.quotas import with_quotas  # loads numpy
+
+        return with_quotas(replace(rest, warnings=(), violations=()), desired, observed).violations
+
+    return Declared(desired.cluster, broken_limits)
 
 
 def plan_again(inputs: Inputs, applied: Plan) -> Plan | None:

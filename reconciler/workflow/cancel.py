@@ -15,11 +15,12 @@ from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight, 
 from reconciler.apply.checks import check_windows
 from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.leftovers import moves_of, restore_throttles
+from reconciler.apply.limits import Declared
 from reconciler.apply.run import run_plan, still_fits
 from reconciler.apply.run_record import read_record
 from reconciler.diff.mirrors import with_classes
 from reconciler.files.plan_file import with_id
-from reconciler.model.desired import Desired, Window
+from reconciler.model.desired import Desired
 from reconciler.model.lock import purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import (
@@ -192,9 +193,9 @@ def _refusal(plan: Plan, undone: Plan, admin: Admin, desired: Desired | None) ->
     is_running = holder is not None and holder.purpose == purpose_of_run(undone.id)
     try:
         if is_running or moves_in_flight(undone, admin):
-            check_windows(_windows(desired), admin.clock.time_of_day())
+            check_windows(_declared(desired).windows, admin.clock.time_of_day())
         else:
-            run_plan(plan, admin, MemoryJournal(), windows=_windows(desired), is_dry_run=True, again=AGAIN)
+            run_plan(plan, admin, MemoryJournal(), declared=_declared(desired), is_dry_run=True, again=AGAIN)
     except (Refused, StalePlan, MissingRight, WouldBeRefused) as error:
         return error
     return None
@@ -262,7 +263,7 @@ def _run(
             run_journal(inputs, plan),
             progress=hooks.progress,
             should_stop=hooks.should_stop,
-            windows=_windows(desired),
+            declared=_declared(desired),
             notify=hooks.notify,
             again=AGAIN,
         )
@@ -309,8 +310,8 @@ def _desired(inputs: Inputs, undone: Plan) -> Desired | None:
     return desired
 
 
-def _windows(desired: Desired | None) -> tuple[Window, ...]:
-    return desired.cluster.windows if desired else ()
+def _declared(desired: Desired | None) -> Declared:
+    return Declared(desired.cluster if desired else None)
 
 
 def _begun(inputs: Inputs, undone: Plan, admin: Admin) -> Plan | None:

@@ -21,7 +21,7 @@ class LaggingAdmin(SimulatedAdmin):
         super().__init__(cluster)
         self.past.append((self.clock.now(), cluster))
 
-    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+    def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
         """Return the topics of some moment of the past."""
         return self._then(lambda: SimulatedAdmin.topics(self, names))
 

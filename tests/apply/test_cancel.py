@@ -243,9 +243,9 @@ class Hidden(SimulatedAdmin):
 
     after, asked = 99, 0
 
-    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+    def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
         """Return the topics that may be seen."""
-        if self.asked >= self.after and "payments" in names:
+        if self.asked >= self.after and "payments" in (names or ()):
             raise MissingRight("Describe on payments is missing", names=["payments"])
         return super().topics(names)
 
@@ -322,10 +322,10 @@ class OldTopics(SimulatedAdmin):
         self.submitted: list[Sequence[int]] = []
         self.started_at = self.clock.now()
 
-    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+    def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
         """Return the topics as they are shown."""
         is_past = self.clock.now() - self.started_at < self.until
-        return {name: self.past.topics[name] for name in names} if is_past else super().topics(names)
+        return {name: self.past.topics[name] for name in names or ()} if is_past else super().topics(names)
 
     def reassign(
         self,

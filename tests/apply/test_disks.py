@@ -51,7 +51,7 @@ def own_log_dir(admin: SimulatedAdmin, broker: int) -> str:
 def test_moves_into_a_log_dir_that_goes_offline_are_taken_back_while_the_rest_ends(
     before: Cluster, admin: SimulatedAdmin
 ) -> None:
-    admin.fault = At("disks", 3, lambda: admin.fail_log_dir(4, own_log_dir(admin, 4)))
+    admin.fault = At("disks", 4, lambda: admin.fail_log_dir(4, own_log_dir(admin, 4)))
     told: list[str] = []
     error = failed(plan_for(before), admin, notify=told.append)
     assert error.code == "KR716"
@@ -82,7 +82,7 @@ def test_a_destination_that_has_no_room_left_for_what_arrives_has_its_moves_take
         brokers = {**admin.cluster.brokers, 4: replace(admin.cluster.brokers[4], log_dirs=full)}
         admin._become(replace(admin.cluster, brokers=brokers))
 
-    admin.fault = At("disks", 3, fill)
+    admin.fault = At("disks", 4, fill)
     error = failed(plan_for(before), admin)
     assert error.code == "KR716"
     assert "of broker 4 has" in str(error)

@@ -10,9 +10,10 @@ from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.limits import Declared
 from reconciler.apply.run import run_plan
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Window
+from reconciler.model.desired import DesiredCluster, Window
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Refused, StalePlan
 from reconciler.model.run import RunFailed, RunState, StoppedEarly
@@ -43,8 +44,9 @@ def test_outside_its_windows_too() -> None:
     before = cluster()  # a Saturday
     admin = admin_of(before)
     journal = killed(admin, two_stages(before), passing("moves.done"))
+    nights = DesiredCluster("small", windows=(Window(("sun",), "01:00", "02:00"),))
     with pytest.raises(Refused, match="outside the windows"):
-        run_plan(two_stages(before), admin, journal, windows=(Window(("sun",), "01:00", "02:00"),))
+        run_plan(two_stages(before), admin, journal, declared=Declared(nights))
     assert throttles(admin.cluster) == throttles(before)
 
 
@@ -116,7 +118,7 @@ def test_a_second_signal_ends_a_call_that_the_first_one_left_to_finish(before: C
         asked.append(admin.writes)
         raise KeyboardInterrupt
 
-    admin.fault = At("disks", 1, both)
+    admin.fault = At("disks", 2, both)  # the first look at disks is before the run begins
     with pytest.raises(StoppedEarly) as error:
         run_plan(two_stages(before), admin, MemoryJournal(), should_stop=signals.reason)
     assert error.value.code == "KR715"

@@ -13,10 +13,11 @@ from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, election, mo
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.limits import Declared
 from reconciler.apply.run import run_plan
 from reconciler.model.change import ConfigChange, ConfigOperation, CreatePartitions
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
-from reconciler.model.desired import Window
+from reconciler.model.desired import DesiredCluster, Window
 from reconciler.model.plan import Plan
 from reconciler.model.problem import (
     ClusterUnavailable,
@@ -46,6 +47,11 @@ def failed(plan: Plan, admin: SimulatedAdmin, **options: object) -> RunFailed:
     with pytest.raises(RunFailed) as error:
         run_plan(plan, admin, MemoryJournal(), **options)  # type: ignore[arg-type]
     return error.value
+
+
+def within(window: Window) -> Declared:
+    """Return that runs work inside that window alone."""
+    return Declared(DesiredCluster("small", windows=(window,)))
 
 
 def refused(plan: Plan, admin: SimulatedAdmin, kind: type[ReconcilerError], **options: object) -> ReconcilerError:
@@ -113,7 +119,7 @@ def test_a_throttle_that_an_operator_changes_meanwhile_stays_as_they_set_it(
         items = ConfigChange(LEADER_THROTTLED_REPLICAS, ConfigOperation.APPEND, "7:7")
         admin.alter_topic_configs({"orders": [items], "payments": [items]})
 
-    admin.fault = At("disks", 1, operator)
+    admin.fault = At("disks", 2, operator)
     run_plan(two_moves(before), admin, MemoryJournal())
     changed = {
         where: value for where, value in throttles(admin.cluster).items() if throttles(before).get(where) != value
@@ -284,10 +290,10 @@ def test_a_leader_hands_over_while_a_dead_replica_is_still_listed() -> None:
 
 def test_outside_its_windows_a_plan_is_refused_and_inside_it_runs() -> None:
     before = cluster()  # a Saturday, 14:00 UTC
-    night = (Window(("fri",), "22:00", "05:00"),)
-    day = (Window(("sat",), "15:00", "16:00", "Europe/Berlin"),)
-    assert refused(two_moves(before), admin_of(before), Refused, windows=night).code == "KR423"
-    assert run_plan(two_moves(before), admin_of(before), MemoryJournal(), windows=day).state is RunState.DONE
+    night = Window(("fri",), "22:00", "05:00")
+    day = Window(("sat",), "15:00", "16:00", "Europe/Berlin")
+    assert refused(two_moves(before), admin_of(before), Refused, declared=within(night)).code == "KR423"
+    assert run_plan(two_moves(before), admin_of(before), MemoryJournal(), declared=within(day)).state is RunState.DONE
 
 
 def test_after_the_deadline_no_stage_begins_and_the_next_run_goes_on(before: Cluster, admin: SimulatedAdmin) -> None:
@@ -312,7 +318,7 @@ def test_when_the_time_is_over_inside_a_stage_what_is_in_flight_ends_and_nothing
     plan = plan_of([ReassignStage(1, moves, RATE)], before, per_broker=1)
     admin = admin_of(before)
     late = (
-        {"windows": (Window(("sat",), "14:00", "15:00"),)}
+        {"declared": within(Window(("sat",), "14:00", "15:00"))}
         if is_window
         else {"deadline": admin.clock.now() + timedelta(seconds=1)}
     )
@@ -343,7 +349,7 @@ def test_when_its_window_ends_no_further_stage_begins() -> None:
     before = replace(cluster(), observed_at="2026-11-21T14:59:58Z")
     admin = admin_of(before)
     with pytest.raises(StoppedEarly) as stopped:
-        run_plan(two_moves(before), admin, MemoryJournal(), windows=(Window(("sat",), "14:00", "15:00"),))
+        run_plan(two_moves(before), admin, MemoryJournal(), declared=within(Window(("sat",), "14:00", "15:00")))
     assert stopped.value.code == "KR712"
     assert assignments(admin.cluster)["orders-0"] == (1, 2, 4)
 
@@ -362,7 +368,7 @@ def test_an_unexpected_error_leaves_nothing_behind_either(before: Cluster, admin
     def broken() -> None:
         raise KeyboardInterrupt
 
-    admin.fault = At("disks", 1, broken)
+    admin.fault = At("disks", 2, broken)
     with pytest.raises(KeyboardInterrupt):
         run_plan(two_moves(before), admin, MemoryJournal())
     assert (assignments(admin.cluster), throttles(admin.cluster)) == (assignments(before), throttles(before))
@@ -371,7 +377,7 @@ def test_an_unexpected_error_leaves_nothing_behind_either(before: Cluster, admin
 def test_a_partition_that_somebody_else_moves_meanwhile_is_left_alone_and_named(
     before: Cluster, admin: SimulatedAdmin
 ) -> None:
-    admin.fault = At("disks", 1, lambda: admin.reassign({ORDERS_0: (1, 2, 6)}))
+    admin.fault = At("disks", 2, lambda: admin.reassign({ORDERS_0: (1, 2, 6)}))
     error = failed(two_moves(before), admin)
     assert error.code == "KR701"
     assert "orders-0 is being reassigned to [1, 2, 6], expected [1, 2, 3] or [1, 2, 4]" in str(error)
@@ -382,14 +388,14 @@ def test_a_partition_that_somebody_else_moves_meanwhile_is_left_alone_and_named(
 
 
 def test_a_move_that_somebody_else_cancels_is_not_fought_over(before: Cluster, admin: SimulatedAdmin) -> None:
-    admin.fault = At("disks", 1, lambda: admin.reassign({ORDERS_0: None}))
+    admin.fault = At("disks", 2, lambda: admin.reassign({ORDERS_0: None}))
     error = failed(two_moves(before), admin)
     assert "somebody else cancelled its move" in str(error)
     assert assignments(admin.cluster)["orders-0"] == (1, 2, 3)
 
 
 def test_a_topic_deleted_meanwhile_is_named(before: Cluster, admin: SimulatedAdmin) -> None:
-    admin.fault = At("disks", 1, lambda: admin.delete_topics(["orders"]))
+    admin.fault = At("disks", 2, lambda: admin.delete_topics(["orders"]))
     error = failed(two_moves(before), admin)
     assert "orders-0 is gone" in str(error)
     left = {where for where in throttles(before) if "orders" not in where}
@@ -399,7 +405,7 @@ def test_a_topic_deleted_meanwhile_is_named(before: Cluster, admin: SimulatedAdm
 def test_a_destination_that_dies_has_its_moves_taken_back_while_the_rest_ends(
     before: Cluster, admin: SimulatedAdmin
 ) -> None:
-    admin.fault = At("disks", 1, lambda: admin.kill_broker(4))
+    admin.fault = At("disks", 2, lambda: admin.kill_broker(4))
     error = failed(two_moves(before), admin)
     assert error.code == "KR703"
     assert "broker 4" in str(error)
@@ -419,7 +425,7 @@ def test_a_destination_that_dies_has_its_moves_taken_back_while_the_rest_ends(
 
 def test_each_move_to_a_dead_destination_is_told_by_its_own_lists(before: Cluster, admin: SimulatedAdmin) -> None:
     moves = (move("orders-0", "1,2,3", "1,2,4"), move("payments-0", "2,4", "2,6"), move("clicks-0", "1,2,3", "1,6,3"))
-    admin.fault = At("disks", 1, lambda: admin.kill_broker(6))
+    admin.fault = At("disks", 2, lambda: admin.kill_broker(6))
     told: list[str] = []
     error = failed(plan_of([ReassignStage(1, moves, RATE)], before), admin, notify=told.append)
     assert "broker 6, which payments-0 needs in [2, 6], is not alive" in str(error)
@@ -432,7 +438,7 @@ def test_partitions_that_somebody_adds_meanwhile_are_told_and_not_touched(
     before: Cluster, admin: SimulatedAdmin
 ) -> None:
     added = CreatePartitions("payments", 2, 4, {2: (1, 2), 3: (4, 5)})
-    admin.fault = At("disks", 1, lambda: admin.create_partitions([added]))
+    admin.fault = At("disks", 2, lambda: admin.create_partitions([added]))
     told: list[str] = []
     result = run_plan(two_moves(before), admin, MemoryJournal(), notify=told.append)
     (text,) = [one for one in result.messages if "payments" in one]
@@ -452,7 +458,7 @@ def test_a_destination_that_restarts_is_waited_for(before: Cluster, admin: Simul
         admin.kill_broker(4)
         admin.fault = At("topics", 4, lambda: admin.return_broker(4))
 
-    admin.fault = At("disks", 1, restart)
+    admin.fault = At("disks", 2, restart)
     assert run_plan(two_moves(before), admin, MemoryJournal()).state is RunState.DONE
     assert shortcomings(two_moves(before), before, admin.cluster) == []
 
@@ -479,7 +485,7 @@ def test_a_cluster_that_stays_away_fails_the_run_and_names_what_is_left(before: 
 
         admin.fault = unavailable
 
-    admin.fault = At("disks", 1, gone)
+    admin.fault = At("disks", 2, gone)
     error = failed(two_moves(before), admin)
     assert error.code == "KR705"
     assert "may still be in flight" in str(error)

@@ -84,7 +84,7 @@ def test_in_the_middle_of_a_move_it_is_named_and_left_as_it_is_while_the_rest_en
     before: Cluster, admin: SimulatedAdmin
 ) -> None:
     made: list[Topic] = []
-    admin.fault = At("disks", 1, lambda: made.append(made_again(admin)))
+    admin.fault = At("disks", 2, lambda: made.append(made_again(admin)))
     with pytest.raises(RunFailed) as error:
         run_plan(plan_for(before), admin, MemoryJournal())
     assert error.value.code == "KR701"
@@ -114,7 +114,7 @@ def test_between_stages_it_ends_the_run_before_the_next_one(before: Cluster, adm
 def test_neither_a_stop_nor_a_cancel_nor_a_crash_makes_it_ours(before: Cluster, admin: SimulatedAdmin) -> None:
     journal = MemoryJournal()
     made: list[Topic] = []
-    admin.fault = At("disks", 1, lambda: made.append(made_again(admin)))
+    admin.fault = At("disks", 2, lambda: made.append(made_again(admin)))
     with pytest.raises(StoppedEarly):
         run_plan(plan_for(before), admin, journal, should_stop=lambda: "SIGINT" if made else None)
     items = ConfigChange("follower.replication.throttled.replicas", ConfigOperation.SET, "0:4")

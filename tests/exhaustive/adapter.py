@@ -21,6 +21,7 @@ from reconciler.apply.checks import Gate
 from reconciler.apply.crash import Killed
 from reconciler.apply.decide import ELECTION_ATTEMPTS
 from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.limits import NOTHING_DECLARED
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.perform import THROTTLE_TRIES
 from reconciler.apply.run import run_plan
@@ -195,7 +196,7 @@ class ModelAdmin(SimulatedAdmin):
         self.dead = frozenset(one.id for one in found.values() if one.is_fenced)
         return found
 
-    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+    def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
         return self._as_shown("topics", lambda: SimulatedAdmin.topics(self, names))
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
@@ -375,7 +376,7 @@ class Executor:
         for name, value in zip(CARRIED, state.process.session, strict=True):
             setattr(session, name, _own(value))
         reason = "SIGTERM" if is_stopped else None
-        run = PausedRun(session, Gate(session, None, lambda: reason, ()), None, state.process.index)
+        run = PausedRun(session, Gate(session, None, lambda: reason, NOTHING_DECLARED), None, state.process.index)
         run.resumed_at, run.turns = state.process.index, 1
         for name, value in zip(RUN_CARRIED, state.process.run, strict=True):
             setattr(run, name, value)

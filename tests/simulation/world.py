@@ -123,10 +123,10 @@ class World(SimulatedAdmin):
         image = self._image()
         return self._as_shown(image.brokers, SimulatedAdmin(image).brokers)
 
-    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+    def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
         self._before("topics")
         image = self._image()
-        known = [name for name in sorted(names) if name in image.topics]
+        known = [name for name in sorted(image.topics if names is None else names) if name in image.topics]
         return {n: self._as_shown(image.topics[n], lambda n=n: SimulatedAdmin(image).topics([n])[n]) for n in known}  # type: ignore[misc]
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:

@@ -128,7 +128,7 @@ class KafkaAdmin:
     def brokers(self) -> Mapping[int, Broker]:
         return observe.cluster_id_and_brokers(self.wire)[1]
 
-    def topics(self, names: Collection[str]) -> Mapping[str, Topic]:
+    def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
         return observe.topics(self.wire, names)
 
     def with_eligible_leaders(self, topics: Mapping[str, Topic]) -> Mapping[str, Topic]:
