@@ -45,6 +45,8 @@ class Declared:
     cluster: DesiredCluster | None = None
     owners: OwnersCheck | None = None
     """None where no owner has limits, or the files cannot be read."""
+    refuse: Callable[[], None] = lambda: None
+    """Raises Refused where the files forbid the plan as a whole; called before a run begins."""
 
     @property
     def windows(self) -> Sequence[Window]:

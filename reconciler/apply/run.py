@@ -121,6 +121,7 @@ def _first(session: Session, gate: Gate, observed: Observed) -> int:
     check_still_valid(session.paths, stages, observed)
     first = session.stages_done = stages_done(session.paths, observed)
     if first < len(stages):
+        gate.declared.refuse()
         check_offered(session.paths.plan, session.admin)
         check_rights(session.paths.plan, session.admin)
         check_requirements(session.paths, observed)

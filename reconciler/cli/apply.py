@@ -92,6 +92,7 @@ def command(
             asked.inputs,
             plan,
             is_dry_run=dry_run,
+            is_asked_again=digest is not None,
             has_log_dirs=log_dirs,
             max_duration=max_duration,
             should_stop=stop.reason,

@@ -3,25 +3,27 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 
 from reconciler.admin.port import Admin
 from reconciler.admin.waits import waiting_for
 from reconciler.apply.checks import check_plan_is_for
-from reconciler.apply.limits import Declared
+from reconciler.apply.limits import NOTHING_DECLARED, Declared
 from reconciler.apply.run import run_plan
 from reconciler.apply.run_record import read_record
 from reconciler.files.plan_file import NO_SEAL, Seal
 from reconciler.model.cluster import Cluster
-from reconciler.model.desired import Desired
+from reconciler.model.desired import Desired, DesiredCluster
 from reconciler.model.lock import Holder, purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, ReconcilerError
 from reconciler.model.run import AskedThrottle, RunProgress, RunResult
-from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.inputs import Inputs, cluster_names
 from reconciler.workflow.plan import make_plan
 from reconciler.workflow.runs import keep_plan, restore_leftovers, run_journal
 from reconciler.workflow.saved_plan import plan_named, refuse_supposed
 from reconciler.workflow.sources import cluster_admin, declared, declared_as_far, declared_cluster, simulated
+from reconciler.workflow.still_asked import refuse_withdrawn
 
 TAKEN_UP = timedelta(seconds=30)
 PAUSE_SECONDS = 0.5
@@ -51,6 +53,7 @@ def apply_plan(
     plan: Plan,
     *,
     is_dry_run: bool = False,
+    is_asked_again: bool = False,
     has_log_dirs: bool = False,
     max_duration: timedelta | None = None,
     should_stop: Callable[[], str | None] = lambda: None,
@@ -59,9 +62,12 @@ def apply_plan(
 ) -> Applied:
     """Run the plan, or go on with it; the cluster is found by the plan's own name for it, or by the client given.
 
-    What is declared holds either way. `notify` is told at once what a user should know of before the end.
+    What is declared holds either way. `is_asked_again`: the plan is named by its digest, so it may destroy what the
+    files no longer ask for. `notify` is told at once what a user should know of before the end.
     """
     desired, unread = declared_as_far(inputs, plan.cluster_name)
+    if desired is None and plan.cluster_name in cluster_names(inputs.root):
+        desired, unread = Desired(DesiredCluster(plan.cluster_name)), "the Cluster document"
     if unread is not None:
         notify(f"limits of owners are not looked at, because not all files can be read: {unread}")
     journal = run_journal(inputs, plan)
@@ -70,6 +76,9 @@ def apply_plan(
             for restored in restore_leftovers(inputs, admin, plan):
                 notify(f"throttles of ended runs: {restored}")
             keep_plan(inputs, plan)
+        refuse = partial(
+            refuse_withdrawn, inputs, plan, admin, desired, unread=unread, is_asked_again=is_asked_again, notify=notify
+        )
         ended = run_plan(
             plan,
             admin,
@@ -77,7 +86,7 @@ def apply_plan(
             progress=progress,
             deadline=admin.clock.now() + max_duration if max_duration is not None else None,
             should_stop=should_stop,
-            declared=_declared(desired),
+            declared=_declared(desired, refuse),
             is_dry_run=is_dry_run,
             has_log_dirs=has_log_dirs,
             notify=notify,
@@ -85,16 +94,17 @@ def apply_plan(
         return Applied(ended, simulated(inputs, desired) is not None)
 
 
-def _declared(desired: Desired | None) -> Declared:
-    if desired is None or not desired.owners:
-        return Declared(desired.cluster if desired is not None else None)
+def _declared(desired: Desired | None, refuse: Callable[[], None]) -> Declared:
+    """Return what a run is held against; `refuse` raises Refused where the files forbid the plan as a whole."""
+    if desired is None:
+        return NOTHING_DECLARED
 
     def broken_limits(rest: Plan, observed: Cluster) -> Sequence[Problem]:
         from reconciler.diff.quotas import with_quotas  # loads numpy
 
         return with_quotas(replace(rest, warnings=(), violations=()), desired, observed).violations
 
-    return Declared(desired.cluster, broken_limits)
+    return Declared(desired.cluster, broken_limits if desired.owners else None, refuse)
 
 
 def plan_again(inputs: Inputs, applied: Plan) -> Plan | None:

@@ -92,3 +92,121 @@ def test_owners_limits_are_those_of_the_files_as_far_as_these_can_be_read(reconc
     assert "limits of owners are not looked at, because not all files can be read: " in ended.err
     assert "broken.yaml" in ended.err
     assert "new" in read_snapshot(snapshot).topics
+
+
+# A revert that was merged since.
+
+
+def shrinking(configs: str = "{retention.ms: '604800000'}") -> Path:
+    """Write a cluster with two topics that keep a week, and the files that say so."""
+    cluster = small_cluster(
+        "a-0: 1,2 size 40000000", "b-0: 1,2 size 1", configs={name: {"retention.ms": "604800000"} for name in "ab"}
+    )
+    topics = [document("Topic", name, f"{{config: {configs}}}") for name in "ab"]
+    return write_simulated(cluster, *topics, spec="topics: {delete: allow}")
+
+
+WEEK, HOUR = "retention.ms: '604800000'", "retention.ms: '3600000'"
+
+
+def refused_as_withdrawn(reconciler: Program, snapshot: Path, *named: str) -> str:
+    """Return what apply says, which refuses the plan, dry or not, and names these things; nothing has changed."""
+    before = snapshot.read_bytes()
+    for options in (["--dry-run"], ["--yes"]):
+        ended = reconciler("apply", "plan.json", *options)
+        assert (ended.code, "KR463" in ended.err) == (3, True), ended
+        assert [one for one in named if one not in ended.err] == []
+    assert snapshot.read_bytes() == before
+    return ended.err
+
+
+def digest_in(text: str) -> str:
+    return text.split("--digest ")[1].split(maxsplit=1)[0].rstrip(")")
+
+
+def test_a_plan_that_destroys_is_withdrawn_by_a_revert_until_it_is_asked_for_by_its_digest(reconciler: Program) -> None:
+    snapshot = shrinking()
+    text = FILE.read_text("utf-8")
+    edit(FILE, WEEK, HOUR)
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    FILE.write_text(text, "utf-8")
+    told = refused_as_withdrawn(reconciler, snapshot, "topic a gets retention.ms=3600000", "topic b gets")
+    ended = reconciler("apply", "plan.json", "--yes", "--digest", digest_in(told))
+    assert ended.code == 0, ended
+    assert "it is done because the plan is asked for by its digest" in ended.err
+    assert "topic a gets retention.ms=3600000" in ended.err
+    assert read_snapshot(snapshot).topics["a"].configs["retention.ms"] == "3600000"
+
+
+def test_what_the_files_still_ask_for_is_no_matter_whatever_else_they_say_now(reconciler: Program) -> None:
+    snapshot = shrinking()
+    edit(FILE, WEEK, HOUR)
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    FILE.with_name("more.yaml").write_text(document("Topic", "c", "{partitions: 1, replicationFactor: 1}"), "utf-8")
+    ended = reconciler("apply", "plan.json", "--yes")
+    assert ended.code == 0, ended
+    assert read_snapshot(snapshot).topics["b"].configs["retention.ms"] == "3600000"
+
+
+def test_one_change_that_is_withdrawn_is_named_alone_and_another_value_is_no_asking(reconciler: Program) -> None:
+    snapshot = shrinking()
+    edit(FILE, WEEK, HOUR)
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    first, _, second = FILE.read_text("utf-8").rpartition(HOUR)
+    FILE.write_text(f"{first}retention.ms: '7200000'{second}", "utf-8")
+    assert "topic a" not in refused_as_withdrawn(reconciler, snapshot, "topic b gets retention.ms=3600000")
+
+
+def test_what_was_done_before_the_revert_needs_no_asking(reconciler: Program) -> None:
+    snapshot = shrinking()
+    edit(FILE, WEEK, HOUR)
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    observed = read_snapshot(snapshot)
+    done = replace(observed.topics["b"], configs={"retention.ms": "3600000"})
+    write_snapshot(replace(observed, topics={**observed.topics, "b": done}), snapshot)
+    first, _, second = FILE.read_text("utf-8").rpartition(HOUR)
+    FILE.write_text(f"{first}{WEEK}{second}", "utf-8")
+    assert reconciler("apply", "plan.json", "--dry-run").code == 0
+
+
+@pytest.mark.parametrize("state", ["present", "gone"])
+def test_a_deletion_is_withdrawn_too(reconciler: Program, state: str) -> None:
+    snapshot = shrinking()
+    text = FILE.read_text("utf-8")
+    edit(FILE, f"name: b}}\nspec: {{config: {{{WEEK}}}}}", "name: b}\nspec: {state: absent}")
+    absent = FILE.read_text("utf-8")
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    FILE.write_text(text if state == "present" else absent.rpartition("---")[0], "utf-8")
+    refused_as_withdrawn(reconciler, snapshot, "topic b is deleted", "deletes every record")
+    FILE.write_text(f"# as before\n{absent}", "utf-8")
+    assert reconciler("apply", "plan.json", "--yes").code == 0
+    assert "b" not in read_snapshot(snapshot).topics
+
+
+def test_files_that_cannot_be_read_ask_for_nothing(reconciler: Program) -> None:
+    snapshot = shrinking()
+    edit(FILE, WEEK, HOUR)
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    FILE.with_name("broken.yaml").write_text("apiVersion: [", "utf-8")
+    told = refused_as_withdrawn(reconciler, snapshot, "cannot be read", "broken.yaml")
+    assert reconciler("apply", "plan.json", "--yes", "--digest", digest_in(told)).code == 0
+
+
+def test_a_plan_that_destroys_nothing_is_applied_whatever_the_files_say_by_now(reconciler: Program) -> None:
+    snapshot = shrinking()
+    text = FILE.read_text("utf-8")
+    edit(FILE, WEEK, "retention.ms: '804800000'")
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    FILE.write_text(text, "utf-8")
+    assert reconciler("apply", "plan.json", "--yes").code == 0
+    assert read_snapshot(snapshot).topics["a"].configs["retention.ms"] == "804800000"
+
+
+def test_a_way_back_that_destroys_is_not_withdrawn(reconciler: Program) -> None:
+    snapshot = shrinking()
+    edit(FILE, WEEK, "retention.ms: '804800000'")
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    assert reconciler("apply", "plan.json", "--yes").code == 0
+    edit(FILE, "'804800000'", "'904800000'")
+    assert reconciler("cancel", "plan.json", "--rollback", "--yes").code == 0
+    assert read_snapshot(snapshot).topics["a"].configs["retention.ms"] == "604800000"

@@ -99,7 +99,7 @@ FAULTS = [
         "cancel._Cancel.ended",
         "withdraw_dirs(session, inside, outcome)",
         "None",
-        "dirs 24",
+        "dirs 27",
     ),
     # What is asked for.
     Fault(
