@@ -1,5 +1,6 @@
 """The pipelines that `init --ci gitlab` writes, run against a GitLab on loopback."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -100,6 +101,30 @@ def test_what_a_pipeline_keeps_is_found_by_another_and_no_store_is_shown_a_token
     assert told(gitlab, "put", "snapshots", "prod-eu.json", "file")[0] == 1
     clear = {"CI_API_V4_URL": "http://gitlab.invalid/api/v4"}
     assert "no https address" in told(gitlab, "put", "snapshots", "prod-eu.json", "file", **clear)[1]
+
+
+@pytest.mark.long
+def test_a_plan_that_destroys_is_withdrawn_by_a_newer_pipeline_with_other_files(
+    pipelines: Pipelines, gitlab: FakeGitLab
+) -> None:
+    del pipelines
+    shorter = {"kind": "alterConfigs", "effects": [{"class": "destroys"}]}
+    harmless = {"kind": "alterConfigs", "effects": [{"class": "clients"}]}
+
+    def plan(files: str, *changes: object) -> str:
+        name = f"{files}{len(changes)}.json"
+        Path(name).write_text(json.dumps({"source": {"desiredDigest": files}, "topicChanges": changes}))
+        return name
+
+    for change in (shorter, {"kind": "deleteTopic"}):
+        assert told(gitlab, "newest", "prod-eu", plan("first", change)) == (0, "")
+        assert told(gitlab, "asked", "prod-eu", "first1.json") == (0, "")
+        for newer in ((plan("second"),), ()):  # its plan is made, or is not yet
+            assert told(gitlab, "newest", "prod-eu", *newer) == (0, "")
+            code, text = told(gitlab, "asked", "prod-eu", "first1.json")
+            assert (code, text.startswith("error: the plan destroys records"), "(KR463)" in text) == (3, True, True)
+            assert told(gitlab, "asked", "prod-eu", plan("first", harmless, harmless)) == (0, "")
+    assert told(gitlab, "asked", "other", "first1.json")[0] == 2
 
 
 # What the files say.

@@ -210,6 +210,21 @@ def test_an_unfinished_plan_is_gone_on_with_at_night_and_one_that_was_swapped_is
     assert applied(workflow) == set()
 
 
+def test_a_plan_that_destroys_is_withdrawn_by_a_merge_before_its_approval(workflow: Workflow) -> None:
+    shop = workflow.steps.workspace / "desired-state/demo/shop.yaml"
+    edit(shop, "retention.ms: 7d}", "retention.ms: 1h}")
+    planned = workflow.merged()
+    assert planned.result == "success", planned.log
+    edit(shop, "retention.ms: 1h}", "retention.ms: 7d}")
+    reverted = workflow.approved()
+    assert (reverted.result, "(KR463)" in reverted.log) == ("failure", True), reverted.log
+    assert applied(workflow) == set()
+    assert (workflow.steps.artifacts / "result-apply-demo" / "result").read_text().startswith("3\nerror: the plan dest")
+    edit(shop, "retention.ms: 7d}", "retention.ms: 1h}")
+    asked = workflow.approved()
+    assert (asked.result, "Plan applied: done." in asked.summary) == ("success", True), asked.log
+
+
 @pytest.mark.deep
 def test_a_newer_merge_ends_it_even_where_its_own_plan_is_refused(workflow: Workflow) -> None:
     workflow.boxed("1s", before="5h")

@@ -3,11 +3,13 @@
     gitlab.py put FOLDER NAME FILE      gitlab.py get FOLDER NAME FILE
     gitlab.py results RUN DIR NAMES     what the jobs of all clusters left, as summary.py reads it; NAMES in JSON
     gitlab.py note MERGE_REQUEST FILE   one note a cluster, known by the file's first line, kept up to date
+    gitlab.py newest CLUSTER [PLAN]     keeps which files the newest plan is made from; without PLAN: it is not made yet
+    gitlab.py asked CLUSTER PLAN        ends with 3 if the plan destroys records, and the newest is of other files
 
 Files are sent with the job's own token. Notes need RECONCILER_GITLAB_TOKEN, a token of the project with the scope `api`
 and the role Reporter; without it the plan is in the job's log and artifacts alone.
 
-Exit codes: 0 done, 1 with a sentence, 2 where what is to be got is not there.
+Exit codes: 0 done, 1 with a sentence, 2 where what is to be got is not there, 3 where a plan is withdrawn.
 """
 
 import json
@@ -22,7 +24,7 @@ from email.message import Message
 from pathlib import Path
 from typing import IO, Any
 
-NOT_THERE = 2
+NOT_THERE, WITHDRAWN = 2, 3
 ATTEMPTS = 4
 TIMEOUT_SECONDS = 60
 PAGE = 100
@@ -63,6 +65,11 @@ def main(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
             sent(kept_at(project, rest[0], rest[1]), job, "PUT", Path(rest[2]).read_bytes())
         elif verb == "get":
             Path(rest[2]).write_bytes(sent(kept_at(project, rest[0], rest[1]), job))
+        elif verb == "newest":
+            digest = _read(rest[1])["source"]["desiredDigest"] if rest[1:] else "none"
+            sent(kept_at(project, "newest", rest[0]), job, "PUT", digest.encode())
+        elif verb == "asked":
+            return asked(project, job, rest[0], _read(rest[1]))
         else:
             results(project, job, rest[0], Path(rest[1]), json.loads(rest[2]))
     except (GitLabError, OSError) as error:
@@ -74,6 +81,29 @@ def main(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
 def kept_at(project: str, folder: str, name: str) -> str:
     """Return the address of a file in the package registry."""
     return f"{project}/packages/generic/reconciler/{urllib.parse.quote(folder)}/{urllib.parse.quote(name)}"
+
+
+def asked(project: str, token: Mapping[str, str], cluster: str, plan: Mapping[str, Any]) -> int:
+    """Return 3, with an error, for a plan that destroys if a later pipeline was made from other files."""
+    is_destroying = any(
+        change["kind"] == "deleteTopic" or any(one["class"] == "destroys" for one in change.get("effects", ()))
+        for change in plan["topicChanges"]
+    )
+    if not is_destroying:
+        return 0
+    newest = sent(kept_at(project, "newest", cluster), token).decode()
+    if newest == plan["source"]["desiredDigest"]:
+        return 0
+    print(
+        "error: the plan destroys records, and the default branch has other files for the cluster by now:"
+        " apply the plan of its newest pipeline (KR463)"
+    )
+    return WITHDRAWN
+
+
+def _read(plan: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(Path(plan).read_text("utf-8"))
+    return document
 
 
 def results(project: str, token: Mapping[str, str], run: str, folder: Path, names: Sequence[str]) -> None:
