@@ -9,6 +9,7 @@ from helpers.brokers.checker import Checker
 from helpers.brokers.cluster import KafkaCluster, can_mount
 from helpers.brokers.delivery import Delivery
 from helpers.brokers.run import MB, SMOOTH
+from helpers.waiting import HANG
 from live.faults import Tally
 from live.folder import Assignment, LiveFolder
 from live.other_hands import pin
@@ -70,20 +71,23 @@ def test_a_move_to_a_disk_that_gets_full_is_found_and_taken_back(
 ) -> None:
     kafka = new_kafka(broker_ids=(1, 2, 3), settings=SMOOTH)
     kafka.add(NEW, small_dir_mb=SMALL_MB)
-    folder = LiveFolder(tmp_path, kafka, moves=MOVES)
+    folder = LiveFolder(tmp_path, kafka, moves="throttle: 1MB/s, perBroker: 100")
     before: Mapping[str, Assignment] = {FULL: {0: (1, 2), 1: (2, 3)}}
     after: Mapping[str, Assignment] = {FULL: {0: (1, NEW), 1: (2, 1)}}
     folder.create(before, size=12 * MB)
     plan = folder.plan("plan", after)
     disk = kafka.log_dirs(NEW)[1]
     ballast = disk / "ballast"
-    ballast.write_bytes(bytes((SMALL_MB - LEFT_MB) << 20))  # nobody could know that when the plan was made
     pin(kafka.bootstrap, {(FULL, 0, NEW): str(disk)})
     checker = Checker(kafka, FULL)
     with Delivery(kafka.bootstrap, FULL, 2) as delivery:
-        ended = folder.run("apply", plan, "--yes", expect=FAILED)
-        assert f"broker {NEW}" in ended.err
-        assert str(disk) in ended.err
+        with folder.started("apply", plan, "--yes") as running:
+            folder.wait_in_flight(running, FULL)
+            ballast.write_bytes(bytes((SMALL_MB - LEFT_MB) << 20))  # nobody could know that when the run began
+            _, told = running.communicate(timeout=HANG)
+        assert running.returncode == FAILED, told
+        assert f"broker {NEW}" in told
+        assert str(disk) in told
         found = {number: state.replicas for number, state in folder.observer.topic(FULL).items()}
         assert found == {0: before[FULL][0], 1: after[FULL][1]}
         ballast.unlink()
@@ -92,3 +96,43 @@ def test_a_move_to_a_disk_that_gets_full_is_found_and_taken_back(
         folder.run("apply", plan, "--yes")
     checker.finished(folder.path, plan, delivery)
     tally.accepted("disk full", checker, delivery)
+
+
+FIRST, SECOND, ONLY_MB, REFUSED = "disk-first", "disk-second", 100, 3
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not can_mount(), reason="only root may mount the small disk that this needs")
+def test_a_copy_that_does_not_fit_is_not_begun_and_the_broker_lives(
+    tmp_path: Path, new_kafka: Callable[..., KafkaCluster], tally: Tally
+) -> None:
+    kafka = new_kafka(broker_ids=(1, 2, 3), settings=SMOOTH)
+    metadata, disk = kafka.log_dirs(NEW)
+    kafka.settings = {**kafka.settings, "log.dirs": str(disk), "metadata.log.dir": str(metadata)}
+    kafka.add(NEW, small_dir_mb=ONLY_MB)  # its only log dir: if it gets full, the broker dies
+    folder = LiveFolder(tmp_path, kafka, moves="throttle: 200MB/s")
+    before: Mapping[str, Assignment] = {FIRST: {0: (1, 2)}, SECOND: {0: (1, 2)}}
+    folder.create(before, size=54 * MB)
+    first = folder.plan("first", {**before, FIRST: {0: (1, NEW)}})
+    second = folder.plan("second", {**before, SECOND: {0: (1, NEW)}})
+
+    def refused(plan: str) -> None:
+        for option in ("--dry-run", "--yes"):
+            ended = folder.run("apply", plan, option, expect=REFUSED)
+            assert f"to broker {NEW}, which has " in ended.err
+            assert "(KR456)" in ended.err
+        assert NEW in kafka.alive
+
+    checker = Checker(kafka, FIRST, SECOND)
+    with Delivery(kafka.bootstrap, FIRST, 1) as delivery:
+        ballast = disk / "ballast"
+        ballast.write_bytes(bytes((ONLY_MB // 2) << 20))  # other data, that landed after the plan was saved
+        refused(first)
+        ballast.unlink()
+        folder.run("apply", first, "--yes")
+        refused(second)  # each of the two plans fits by itself
+        kafka.wait_until_alive((NEW,))
+        assert {number: one.replicas for number, one in folder.observer.topic(SECOND).items()} == before[SECOND]
+    folder.write({**before, FIRST: {0: (1, NEW)}})
+    checker.finished(folder.path, first, delivery)
+    tally.accepted("disk without room", checker, delivery)
