@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from reconciler.admin.port import DiskUse
-from reconciler.model.cluster import Cluster, Group, Partition, Topic
+from reconciler.model.cluster import Cluster, Group, LogDir, Partition, Topic
 from reconciler.model.coordinator import coordination
 from reconciler.model.sample import ClusterSample, ReplicaOnDisk
 from reconciler.model.topic_partition import TopicPartition
@@ -148,10 +148,10 @@ def disk_report(cluster: Cluster) -> DiskReport:
     offline = offline_log_dirs(cluster)
     return DiskReport(
         dirs=tuple(
-            LogDirState(broker.id, log_dir.path, OFFLINE if log_dir.is_offline else None, log_dir.path in closed)
+            LogDirState(broker.id, one.path, OFFLINE if one.is_offline else None, one.path in closed, *_sizes(one))
             for broker in alive
             for closed in (broker.cordoned_dirs,)
-            for log_dir in broker.log_dirs
+            for one in broker.log_dirs
         ),
         replicas=tuple(
             sorted(
@@ -162,6 +162,10 @@ def disk_report(cluster: Cluster) -> DiskReport:
             )
         ),
     )
+
+
+def _sizes(log_dir: LogDir) -> tuple[int | None, int | None]:
+    return (None, None) if log_dir.is_offline else (log_dir.total_bytes, log_dir.usable_bytes)
 
 
 def _is_told(replica: ReplicaOnDisk, cluster: Cluster, offline: Collection[tuple[int, str | None]]) -> bool:

@@ -111,7 +111,11 @@ def command(
         tell("Dry run: nothing has been changed.")
         return Exit.DONE
     asked.write(
-        text=lambda: as_text.result(applied.result, simulated_in=seconds if applied.is_simulated else None),
+        text=lambda: as_text.result(
+            applied.result,
+            simulated_in=seconds if applied.is_simulated else None,
+            replica_moves=plan.summary.replica_moves,
+        ),
         json=lambda: as_json.document(applied.result),
     )
     with heartbeat(), waiting_for("a new plan, to see what is left"):

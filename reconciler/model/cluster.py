@@ -33,6 +33,7 @@ TOPIC_THROTTLES = (LEADER_THROTTLED_REPLICAS, FOLLOWER_THROTTLED_REPLICAS)
 CLASSIC, CONSUMER = "classic", "consumer"
 CORDONED_LOG_DIRS = "cordoned.log.dirs"
 AUTO_REBALANCE, DELETE_TOPICS = "auto.leader.rebalance.enable", "delete.topic.enable"
+REBALANCE_INTERVAL = "leader.imbalance.check.interval.seconds"
 ALTER_LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 BROKER_LEASES = (*BROKER_THROTTLES, CORDONED_LOG_DIRS, ALTER_LOG_DIRS_RATE)
 """The settings of brokers that a run changes and gives back."""

@@ -59,12 +59,17 @@ class Rights:
 
 @dataclass(frozen=True, slots=True)
 class LogDirState:
-    """One log dir as its broker tells of it. `error`: Kafka's name for why it is offline (`KAFKA_STORAGE_ERROR`)."""
+    """One log dir as its broker tells of it. `error`: Kafka's name for why it is offline (`KAFKA_STORAGE_ERROR`).
+
+    `total_bytes`, `usable_bytes`: its size and what is free of it; None where the broker does not tell.
+    """
 
     broker_id: int
     path: str
     error: str | None = None
     is_cordoned: bool = False
+    total_bytes: int | None = None
+    usable_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,12 +237,18 @@ def input_problem(problem: Problem, *, root: str = "") -> str:
     return f"{visible(where)}{visible(message)} ({problem.code})"
 
 
-def result(ended: RunResult, *, simulated_in: float | None = None) -> str:
-    """Return how a run, or a cancel, ended, and which throttles it left; a simulated one took so many real seconds."""
+def result(ended: RunResult, *, simulated_in: float | None = None, replica_moves: int = 0) -> str:
+    """Return how a run, or a cancel, ended, and which throttles it left; a simulated one took so many real seconds.
+
+    `replica_moves`: those of the plan. They have been made once all moves are done, some of which copy nothing.
+    """
     spent = _spent(ended.seconds)
     if simulated_in is not None:
         spent = f"{_spent(simulated_in)} (simulated {spent})"
     moves = f", {visible(str(ended.tally))}" if ended.tally is not None and ended.tally.moves else ""
+    count = ended.tally.moves if ended.tally is not None and ended.state is RunState.DONE else replica_moves
+    if replica_moves not in {0, count}:
+        moves += f", with {counted(replica_moves, 'replica move')}"
     head = f"{_STATES[ended.state]} in {spent}: {ended.stages_done} of {counted(ended.stages, 'stage')}{moves}."
     lines = [] if ended.is_idle else [head]
     lines += [visible(message) for message in ended.messages]

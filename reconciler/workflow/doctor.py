@@ -10,6 +10,7 @@ from reconciler.diff.doctor.diagnose import diagnose
 from reconciler.diff.doctor.transactions import MAX_TIMEOUT, late_since
 from reconciler.model.cluster import (
     AUTO_REBALANCE,
+    REBALANCE_INTERVAL,
     UNCLEAN_ELECTION,
     Broker,
     Cluster,
@@ -37,7 +38,7 @@ from reconciler.workflow.sources import client_cautions, cluster_admin, declared
 
 T = TypeVar("T")
 
-SETTINGS = (AUTO_REBALANCE, MIN_ISR, UNCLEAN_ELECTION, MAX_TIMEOUT)
+SETTINGS = (AUTO_REBALANCE, REBALANCE_INTERVAL, MIN_ISR, UNCLEAN_ELECTION, MAX_TIMEOUT)
 """The static settings of brokers that findings depend on."""
 DESCRIBE_CONFIGS = "DescribeConfigs"
 """The right to read a topic's configs: only of topics where this user has it are they asked for."""

@@ -204,6 +204,12 @@ def _properties(inputs: Inputs, desired: Desired | None) -> Mapping[str, str]:
         raise NotNamed(
             f"there is no folder {missing}: check -C and --cluster{there}, or give --bootstrap-server or --client"
         )
+    if not given and desired is not None:
+        at = f" ({desired.cluster.at})" if desired.cluster.at is not None else ""
+        raise NotNamed(
+            f"the Cluster document of {desired.cluster.name}{at} does not say how to reach it: write spec.client, or"
+            " give --client FILE or --bootstrap-server HOST:PORT"
+        )
     if not given:
         raise NotNamed("no cluster to talk to: name one with --cluster, --client FILE or --bootstrap-server HOST:PORT")
     return given

@@ -32,6 +32,7 @@ from reconciler.model.vitals import (
     Rights,
     Vitals,
 )
+from reconciler.model.words import size
 from reconciler.workflow.doctor import examine
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
@@ -206,6 +207,22 @@ def test_an_offline_log_dir_is_an_error_although_its_broker_lives() -> None:
     assert "log dir /d1 of broker 2 is offline (offline when the snapshot was taken)" in finding.message
 
 
+@pytest.mark.parametrize(("free", "is_named"), [(600_000, True), (5_999_999, True), (6_000_000, False), (-1, True)])
+def test_a_disk_that_is_nearly_full_is_named_live_and_of_a_snapshot(free: int, *, is_named: bool) -> None:
+    before = small_cluster("a-0: 1,2,3")
+    full = replace(before.brokers[2], log_dirs=(LogDir("/d1", 60_000_000, free),))
+    cluster = replace(before, brokers={**before.brokers, 2: full})
+    for vitals in (examine(SimulatedAdmin(cluster)), Vitals(cluster)):
+        found = findings_of(vitals)
+        assert ("KR666" in found) == is_named
+        if is_named:
+            assert found["KR666"].brokers == (2,)
+            assert f"log dir /d1 of broker 2 has {size(max(0, free))} of 57.2 MiB left" in found["KR666"].message
+    offline = replace(full, log_dirs=(LogDir("/d1", 60_000_000, 0, is_offline=True),))
+    admin = SimulatedAdmin(replace(before, brokers={**before.brokers, 2: offline}))
+    assert "KR666" not in findings_of(examine(admin))
+
+
 def test_a_cordoned_log_dir_and_a_silent_broker_are_told() -> None:
     disks = DiskReport((LogDirState(1, "/d1", is_cordoned=True),), (), silent=(2,))
     found = findings_of(Vitals(small_cluster("a-0: 1,2,3"), disks=disks))
@@ -234,6 +251,9 @@ def test_leaders_that_kafka_will_elect_by_itself_are_named() -> None:
     settings = {1: {"auto.leader.rebalance.enable": "true"}, 2: {"auto.leader.rebalance.enable": "false"}}
     finding = findings_of(Vitals(cluster, settings=settings))["KR657"]
     assert (finding.severity, finding.brokers, finding.partitions) == (Severity.NOTE, (1,), (A0,))
+    assert "every leader.imbalance.check.interval.seconds (300) the controller" in finding.message
+    often = {broker: {**settings[1], "leader.imbalance.check.interval.seconds": str(5 * broker)} for broker in (1, 2)}
+    assert "check.interval.seconds (5, 10) the" in findings_of(Vitals(cluster, settings=often))["KR657"].message
 
 
 # What is in flight

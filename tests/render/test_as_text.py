@@ -10,6 +10,7 @@ from reconciler.model.plan import BrokerShare, LogDirUse, Plan, Proof, Source
 from reconciler.model.problem import Location, Problem, Severity
 from reconciler.model.run import RunResult, RunState
 from reconciler.model.stage import ReassignStage
+from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
 from reconciler.render import as_text
@@ -241,3 +242,12 @@ def test_problems_that_differ_in_a_name_alone_share_a_line_and_each_is_told_once
         "warning: o-3 has not leader 3 (KR815)",
         "warning: 3 alike: topic a, b, c is new, and takes what the brokers have (KR835, a.yaml:3, b.yaml:3, c.yaml:3)",
     ]
+
+
+def test_a_finished_run_says_the_plans_own_count_where_not_every_move_copies() -> None:
+    stands = Tally({1: {TopicPartition("t", number): Standing.DONE for number in range(5)}})
+    done = RunResult(RunState.DONE, 1, 1, 3, 2.0, tally=stands)
+    assert as_text.result(done, replica_moves=2).endswith("1 of 1 stage, all 5 moves done, with 2 replica moves.\n")
+    assert as_text.result(done, replica_moves=5).endswith("all 5 moves done.\n")
+    failed = replace(done, state=RunState.FAILED)
+    assert "replica moves" not in as_text.result(failed, replica_moves=2)

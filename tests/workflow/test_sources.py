@@ -3,6 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from helpers.program.documents import document
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.files.snapshot import read_snapshot, write_snapshot
@@ -127,4 +128,14 @@ def test_with_a_client_given_no_folder_is_needed(tmp_path: Path) -> None:
     assert _properties(inputs, cluster_meant(inputs)) == {"bootstrap.servers": "mine:9092"}
     missing = Inputs(root=str(tmp_path), cluster="prod")
     with pytest.raises(NotNamed, match=r"there is no folder .*/prod"), cluster_admin(missing, cluster_meant(missing)):
+        pass
+
+
+def test_a_cluster_document_that_does_not_say_how_to_reach_it_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "prod-eu" / "cluster.yaml"
+    file.parent.mkdir()
+    file.write_text(document("Cluster", "prod-eu"), "utf-8")
+    inputs = Inputs(root=str(tmp_path), cluster="prod-eu")
+    told = r"Cluster document of prod-eu \(prod-eu/cluster.yaml:\d+\) does not say how to reach it: write spec.client"
+    with pytest.raises(NotNamed, match=told), cluster_admin(inputs, cluster_meant(inputs)):
         pass

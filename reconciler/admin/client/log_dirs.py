@@ -135,7 +135,8 @@ def _log_dirs(answer: "DescribeLogDirsResponse") -> tuple[LogDir, ...]:
 def _states(broker: int, answer: "DescribeLogDirsResponse") -> Iterator[LogDirState]:
     for result in sorted(answer.results, key=lambda result: result.log_dir):
         error = name_of(result.error_code) if result.error_code != NONE else None
-        yield LogDirState(broker, result.log_dir, error, bool(getattr(result, "is_cordoned", False)))
+        sizes = (_known(result.total_bytes), _known(result.usable_bytes))
+        yield LogDirState(broker, result.log_dir, error, bool(getattr(result, "is_cordoned", False)), *sizes)
 
 
 def _replicas(broker: int, answer: "DescribeLogDirsResponse") -> Iterator[ReplicaOnDisk]:

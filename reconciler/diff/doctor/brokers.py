@@ -1,21 +1,23 @@
-"""Finds what is wrong with brokers (dead, silent, with a broken disk, in no rack) and controllers that are behind."""
+"""Finds what is wrong with brokers (dead, silent, a bad or full disk, in no rack) and controllers that are behind."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from reconciler.diff.leaderless import has_source
-from reconciler.model.cluster import AUTO_REBALANCE, Cluster
+from reconciler.model.cluster import AUTO_REBALANCE, REBALANCE_INTERVAL, Cluster
 from reconciler.model.diagnosis import Finding
 from reconciler.model.in_sync import waiting_leader
 from reconciler.model.problem import Severity
 from reconciler.model.vitals import LogDirState, Quorum, QuorumMember, Vitals
-from reconciler.model.words import counted, labelled
+from reconciler.model.words import counted, labelled, named_some, percent, size
 
 if TYPE_CHECKING:
     from reconciler.model.topic_partition import TopicPartition
 
 _RACKS = "set broker.rack on every broker where there are zones or racks that fail apart"
+_FULL = 10  # A disk of which less than this part is left is named.
 _LATE_MS = 30_000
 """An idle controller writes at least each 5 s what its followers fetch at once: who is so late does not follow."""
 
@@ -77,6 +79,15 @@ def _log_dirs(vitals: Vitals) -> Iterator[Finding]:
         )
         advice = "make room or replace the disk, then restart the broker"
         yield Finding("KR652", Severity.ERROR, what, advice, brokers=(one.broker_id,))
+    for one in (each for each in dirs if each.total_bytes and each.usable_bytes is not None):
+        total, free = one.total_bytes or 0, max(0, one.usable_bytes or 0)
+        if free * _FULL < total:
+            what = (
+                f"log dir {one.path} of broker {one.broker_id} has {size(free)} of {size(total)} left"
+                f" ({percent(Fraction(free, total))}): a disk that gets full goes offline with all that is on it"
+            )
+            advice = "make room on it, shorten a retention, or set limits.diskUse and plan: that relieves it"
+            yield Finding("KR666", Severity.WARNING, what, advice, brokers=(one.broker_id,))
     for one in (each for each in dirs if each.is_cordoned):
         what = f"log dir {one.path} of broker {one.broker_id} is cordoned (KIP-1066): Kafka puts nothing new there"
         advice = (
@@ -88,7 +99,14 @@ def _log_dirs(vitals: Vitals) -> Iterator[Finding]:
 def _dirs_in(snapshot: Cluster) -> tuple[LogDirState, ...]:
     offline = "offline when the snapshot was taken"
     return tuple(
-        LogDirState(broker.id, one.path, offline if one.is_offline else None, one.is_cordoned)
+        LogDirState(
+            broker.id,
+            one.path,
+            offline if one.is_offline else None,
+            one.is_cordoned,
+            one.total_bytes,
+            one.usable_bytes,
+        )
         for broker in snapshot.brokers.values()
         for one in broker.log_dirs
     )
@@ -122,8 +140,9 @@ def _self_electing(vitals: Vitals) -> Iterator[Finding]:
         if partition.leader is not None and waiting_leader(partition) is not None
     )
     now = f"; {counted(len(waiting), 'partition')} will change leader so" if waiting else ""
+    intervals = sorted({vitals.settings[broker].get(REBALANCE_INTERVAL, "300") for broker in on}, key=int)
     what = (
-        f"{AUTO_REBALANCE} is on for {labelled('broker', on)}: every leader.imbalance.check.interval.seconds (300) "
+        f"{AUTO_REBALANCE} is on for {labelled('broker', on)}: every {REBALANCE_INTERVAL} ({named_some(intervals)}) "
         f"the controller elects the preferred leaders, before a plan's own batches do, and undoes any other{now}"
     )
     advice = f"set {AUTO_REBALANCE}=false on brokers and controllers to keep elections in a plan's batches"
