@@ -17,6 +17,7 @@ from reconciler.model.change import AlterConfigs
 from reconciler.model.cluster import Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, DesiredBroker, DesiredCluster, Limits, LogDirState, Window
 from reconciler.model.in_sync import MIN_ISR, whole_number
+from reconciler.model.move import Reason
 from reconciler.model.plan import Plan
 from reconciler.model.problem import BELOW_MIN_ISR, DISK_USE, STAGE_LIMIT, MissingRight, Problem, Refused, Severity
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, moves_of
@@ -209,14 +210,18 @@ def _closed_by(now: Now, declared: Declared, arrival: Arrival) -> str | None:
 
 
 def _new_leaders(now: Now, flow: Flow) -> Iterator[tuple[TopicPartition, int, tuple[int, ...]]]:
-    """Yield each partition that gets another preferred leader, that leader, and the replicas beside it."""
+    """Yield each partition that gets another leader, that leader, and the replicas beside it.
+
+    An assignment that is written may have any broker lead, and what a new partition's leader is, no plan has to mend.
+    """
     for move in flow.moves:
-        if move.to_replicas[0] != move.from_replicas[0]:
+        if move.to_replicas[0] != move.from_replicas[0] and move.reason is not Reason.ASSIGNMENT:
             yield move.topic_partition, move.to_replicas[0], move.to_replicas[1:]
-    for key, replicas in flow.created.items():
-        yield key, replicas[0], replicas[1:]
     if isinstance(flow.stage, ElectStage | ReassignStage):
         for election in elections_due(now.paths, flow.stage, now.observed):
+            path = now.paths.by_partition.get(election.topic_partition)
+            if path is not None and path.moves[-1].reason is Reason.ASSIGNMENT:
+                continue
             replicas = now.replicas(election.topic_partition)
             yield election.topic_partition, election.leader, tuple(one for one in replicas if one != election.leader)
 
