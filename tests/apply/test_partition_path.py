@@ -7,7 +7,6 @@ from helpers.clusters.small_cluster import small_cluster
 from helpers.plans.small_runs import election, ids, move, plan_of
 
 from reconciler.admin.port import Reassignment
-from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import PartitionPath, Place, Position, cancelled, paths_of, union
 from reconciler.apply.stage_memory import LEGAL, SETTLE, UNCLEAR, History, MoveState, next_history, state_of
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
@@ -75,7 +74,6 @@ def test_moves_of_successive_stages_chain() -> None:
     assert path.stages == (1, 3)
     assert [found.passed_with(stage, key) for stage in range(5)] == [0, 1, 1, 2, 2]
     assert found.passed_with(4, TopicPartition("another", 0)) == 0
-    seen = [Observed(small_cluster(f"a-0: {replicas}").topics) for replicas in ("1,2,3", "1,2,4", "9")]
 
 
 def test_the_leader_before_a_move_is_the_last_one_elected_else_the_first() -> None:

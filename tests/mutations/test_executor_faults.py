@@ -256,7 +256,7 @@ FAULTS = [
     Fault(
         "the cluster's record of throttles is dropped",
         "session.Session._current_record",
-        "throttles=self.throttles",
+        "throttles=self.throttles.on",
         "throttles=ThrottleRecord()",
         "crash 7",
     ),
