@@ -34,6 +34,7 @@ from reconciler.model.change import (
     TopicChange,
 )
 from reconciler.model.cluster import Topic
+from reconciler.model.config_value import is_same_value
 from reconciler.model.problem import Problem
 from reconciler.model.stage import TopicsStage
 from reconciler.model.topic_partition import TopicPartition
@@ -106,7 +107,7 @@ def _creation(change: CreateTopic, topic: Topic | None, observed: Observed, path
         return ChangeStanding(ChangeState.STALE, expected, wrong)
     configs = observed.configs.get(change.topic, {})
     for key, value in sorted(change.configs.items()):
-        if configs.get(key) != value:
+        if not is_same_value(key, configs.get(key), value):
             return ChangeStanding(ChangeState.STALE, f"{key}={value}", f"{key} {_told(configs.get(key))}")
     return _DONE
 
@@ -145,9 +146,9 @@ def _configs(change: AlterConfigs, topic: Topic | None, observed: Observed) -> C
         return ChangeStanding(ChangeState.STALE, "the topic", observed.absence(change.topic))
     configs = observed.configs.get(change.topic, {})
     wanted: dict[str, str | None] = {**change.set, **dict.fromkeys(change.delete)}
-    left = {key: value for key, value in wanted.items() if configs.get(key) != value}
+    left = {key: value for key, value in wanted.items() if not is_same_value(key, configs.get(key), value)}
     for key, value in sorted(left.items()):
-        if key in change.before and configs.get(key) != change.before[key]:
+        if key in change.before and not is_same_value(key, configs.get(key), change.before[key]):
             expected = f"{key} {_told(change.before[key])} or {_told(value)}"
             return ChangeStanding(ChangeState.STALE, expected, f"{key} {_told(configs.get(key))}")
     return _TO_DO if left else _DONE

@@ -19,6 +19,7 @@ from reconciler.model.against import (
     Ground,
 )
 from reconciler.model.cluster import TOPIC_THROTTLES, Cluster, Group, Topic
+from reconciler.model.config_value import is_same_value
 from reconciler.model.desired import TOPIC, Desired, DesiredCluster, DesiredMirror
 from reconciler.model.topic_partition import TopicPartition
 
@@ -193,7 +194,7 @@ def _configs(topic: Topic, copy: Topic, followed: Sequence[str]) -> Iterator[Com
     """Yield the overrides that differ; throttles come and go with runs."""
     for key in sorted({*topic.configs, *copy.configs}.difference(TOPIC_THROTTLES)):
         value, there = topic.configs.get(key), copy.configs.get(key)
-        if value != there:
+        if not is_same_value(key, value, there):
             yield ComparedConfig(key, value, there, key in followed)
 
 

@@ -13,6 +13,7 @@ from reconciler.diff.rules import TopicRules
 from reconciler.diff.slips import look_alikes, without_slips
 from reconciler.model.change import AlterConfigs, Changes, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR, DELETE_TOPICS, Cluster, Topic
+from reconciler.model.config_value import is_same_value
 from reconciler.model.desired import BrokerState, Desired, DesiredTopic, Protection
 from reconciler.model.effect import EffectClass
 from reconciler.model.in_sync import MIN_ISR, whole_number
@@ -265,7 +266,11 @@ def _assignment_problems(declared: DesiredTopic, topic: Topic) -> Iterator[Probl
 
 
 def _config_changes(declared: DesiredTopic, topic: Topic) -> Iterator[TopicChange]:
-    differing = {key: value for key, value in sorted(declared.config.items()) if topic.configs.get(key) != value}
+    differing = {
+        key: value
+        for key, value in sorted(declared.config.items())
+        if not is_same_value(key, value, topic.configs.get(key))
+    }
     if not differing:
         return
     places = [place for key in differing if (place := declared.where(f"config.{key}"))]

@@ -85,7 +85,7 @@ def _effects(change: TopicChange, observed: Cluster, readers: _Readers) -> Itera
 
 def _deletion(topic: Topic) -> Effect:
     what, sizes = "deletes every record", _sizes_of(topic)
-    if topic.configs.get(REMOTE, "").lower() == "true":
+    if TopicValues(topic.configs, {}, None).is_on(REMOTE):
         what, sizes = f"{what}, those in remote storage too, which log dirs do not count", None
     return Effect(EffectClass.DESTROYS, what, None, None if sizes is None else sum(sizes), is_total=True)
 
@@ -179,10 +179,8 @@ def _class_of(key: str, config: TopicConfig, altered: _Altered) -> EffectClass:
     if config.newest.kind in NUMBERS:
         old, new = altered.old.number(key), altered.new.number(key)
         return config.smaller if new < old else config.larger if new > old else EffectClass.HARMLESS
-    old_text, new_text = (values.text(key).strip().lower() for values in (altered.old, altered.new))
-    if old_text == new_text:
-        return EffectClass.HARMLESS
-    return {name.lower(): kind for name, kind in config.becomes.items()}.get(new_text, config.otherwise)
+    old_text, new_text = altered.old.text(key), altered.new.text(key)
+    return EffectClass.HARMLESS if old_text == new_text else config.becomes.get(new_text, config.otherwise)
 
 
 def _policy(altered: _Altered) -> Iterator[Effect]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from reconciler.diff.managed import is_ignored, managed_topics
 from reconciler.model.cluster import Cluster
+from reconciler.model.config_value import is_same_value
 from reconciler.model.desired import MIRROR_MAKERS_RENAME, Desired, DesiredMirror, DesiredTopic
 from reconciler.model.problem import Location, Problem
 from reconciler.model.words import in_brackets
@@ -215,7 +216,7 @@ def _contradictions(name: str, document: DesiredTopic | None, asked: Sequence[Co
             yield _told(name, f"{first} and {copy} give it other classes: give both one class", copy.at, first.at)
         for key, value in copy.followed.items():
             other = by_key.setdefault(key, copy)
-            if other.followed[key] != value:
+            if not is_same_value(key, other.followed[key], value):
                 both = f"{_followed(other, key)} by {other}, and {_followed(copy, key)} by {copy}"
                 at, places = copy.mirror.at[f"config.{key}"], (other.at, *_places(other, key), *_places(copy, key))
                 yield _told(name, f"{key} follows {both}: let it follow one of them", at, *places)
@@ -253,7 +254,7 @@ def _denied(document: DesiredTopic, copy: Copy) -> Iterator[Problem]:
         way_out = f"declare at least {wanted}, or leave them out"
         yield _told(name, f"{message}: {way_out}", document.where(path), copy.at, there)
     for key, value in copy.followed.items():
-        if key in document.config and document.config[key] != value:
+        if key in document.config and not is_same_value(key, document.config[key], value):
             message = f"{key} {_is(document.config[key])}, and follows {_followed(copy, key)} by {copy}"
             at, places = document.where(f"config.{key}"), (copy.at, *_places(copy, key))
             yield _told(name, f"{message}: drop it in one of the two places", at, *places)

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 
+from reconciler.model.config_value import is_same_value
 from reconciler.model.desired import OWNER, ConfigBounds, Desired, DesiredOwner, DesiredTopic
 from reconciler.model.problem import Location, Problem, Severity, warning
 from reconciler.model.topic_configs import TOPIC_CONFIGS
@@ -158,14 +159,9 @@ def _broken(key: str, value: str, bounds: ConfigBounds) -> str | None:
         return f"{bounds.least} or more"
     if bounds.most is not None and (found is None or most is None or found > most):
         return f"{bounds.most} or less"
-    if bounds.one_of and _items(value) not in map(_items, bounds.one_of):
+    if bounds.one_of and not any(is_same_value(key, value, each) for each in bounds.one_of):
         return f"one of {' | '.join(bounds.one_of)}"
     return None
-
-
-def _items(value: str) -> frozenset[str]:
-    """Return a list's items: `compact, delete` is `delete,compact`."""
-    return frozenset(each.strip() for each in value.split(","))
 
 
 def _number(key: str, value: str) -> float | None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reconciler.model.cluster import Cluster
+from reconciler.model.config_value import displayed_value
 from reconciler.model.topic_configs import TOPIC_CONFIGS, default_of
 
 CLEANUP, RETENTION_MS, RETENTION_BYTES = "cleanup.policy", "retention.ms", "retention.bytes"
@@ -27,9 +28,9 @@ class TopicValues:
     version: str | None
 
     def text(self, key: str) -> str:
-        """Return the value in force, empty where there is none."""
+        """Return the value in force as Kafka shows it, empty where there is none."""
         if key in self.overrides:
-            return self.overrides[key]
+            return displayed_value(key, self.overrides[key])
         config = TOPIC_CONFIGS.get(key)
         if key in _IN_UNITS:
             return _finest(key, self.settings)
@@ -43,11 +44,11 @@ class TopicValues:
 
     def items(self, key: str) -> frozenset[str]:
         """Return the items of the list in force."""
-        return frozenset(filter(None, (each.strip() for each in self.text(key).split(","))))
+        return frozenset(filter(None, self.text(key).split(",")))
 
     def is_on(self, key: str) -> bool:
         """Whether the value in force is true."""
-        return self.text(key).strip().lower() == "true"
+        return self.text(key) == "true"
 
     def kept_on_disk(self, key: str) -> float:
         """Return how much of that retention a broker keeps on its own disks, infinity where all.
@@ -55,7 +56,7 @@ class TopicValues:
         A tiered topic keeps there what its local retention says, which may say: as its retention.
         """
         local = {RETENTION_MS: LOCAL_MS, RETENTION_BYTES: LOCAL_BYTES}[key]
-        if not self.is_on(REMOTE) or self.text(local).strip() in {"", _AS_RETENTION}:
+        if not self.is_on(REMOTE) or self.text(local) in {"", _AS_RETENTION}:
             return self.number(key)
         kept = self.number(local)
         return min(self.number(key), kept if kept >= 0 else float("inf"))

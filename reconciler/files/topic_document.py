@@ -7,6 +7,7 @@ from typing import Any
 from reconciler.files.schema_check import LONGEST_SHOWN, is_secret
 from reconciler.files.strict_yaml import Steps, YamlMap
 from reconciler.files.units import config_text
+from reconciler.model.config_value import displayed_value
 from reconciler.model.desired import DesiredTopic, Placement, Protection, Spread
 from reconciler.model.problem import Location, Problem
 
@@ -106,12 +107,12 @@ def with_factor(topic: DesiredTopic) -> DesiredTopic:
 
 
 def config_of(document: YamlMap, problems: list[Problem]) -> Mapping[str, str | None]:
-    """Return the config of a topic or a class as Kafka takes it, whatever else is wrong with the document."""
+    """Return the config of a topic or a class as Kafka will show it, whatever else is wrong with the document."""
     found: dict[str, str | None] = {}
     written = document.part("spec").part("config")
     for key, value in written.items():
         try:
-            found[key] = None if value is None else config_text(key, value)
+            found[key] = None if value is None else displayed_value(key, config_text(key, value))
         except ValueError:
             shown = "set to something" if is_secret(key) else ascii(str(value)[:LONGEST_SHOWN])
             message = f"{key} is {shown}: the unit does not fit; write Kafka's own value, or a fitting unit"

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import CORDONED_LOG_DIRS, TOPIC_THROTTLES, Broker, Cluster
-from reconciler.model.config_rule import NUMBERS, Kind, Rule, release_of
+from reconciler.model.config_rule import NUMBERS, Kind, ParsedValue, Rule, displayed_text, parse_value, release_of
 from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.simulate.controller import Denied, Outcome
@@ -36,7 +36,6 @@ TURNED_OFF = (
     "If you want to disable remote storage and delete all remote data, please set "
     "`remote.storage.enable=false,remote.log.delete.on.disable=true`."
 )
-INT_BITS, LONG_BITS = 32, 64  # Java's int and long
 SAME_AS_RETENTION = -2  # local.retention.*: as long as retention.* itself (KIP-405)
 BROKER_RULES = {
     "cordoned.log.dirs": Rule(Kind.LIST),
@@ -81,7 +80,7 @@ def alter_broker_configs(cluster: Cluster, broker_id: int, changes: Sequence[Con
 
 def _no_cordon(broker: Broker, configs: Configs) -> Denied | None:
     """Return why a broker refuses to cordon these log dirs (KIP-1066), None where it does not."""
-    named = [path for path in items_of(configs.get(CORDONED_LOG_DIRS, "")) if path]
+    named = [path for path in configs.get(CORDONED_LOG_DIRS, "").split(",") if path]
     missing = [path for path in named if path not in {one.path for one in broker.log_dirs}]
     text = None
     if "*" in named:
@@ -127,7 +126,7 @@ def validate_topic_configs(cluster: Cluster, configs: Configs, before: Configs |
         {**_defaults(cluster, rules), **configs},
         release,
         has_tiers=_settings(cluster).get("remote.log.storage.system.enable") != "false",
-        was_remote=(before or {}).get("remote.storage.enable", "").strip().lower() == "true",
+        was_remote=_is_on("remote.storage.enable", before or {}),
     )
 
 
@@ -138,9 +137,9 @@ def value_problem(key: str, value: str, rule: Rule) -> Denied | None:
         return None
     shown = value
     if key in TOPIC_THROTTLES:
-        shown = f"[{', '.join(items_of(value))}]"
+        shown = f"[{', '.join(_items_of(value))}]"
     elif rule.kind is Kind.LIST:
-        shown = next(item for item in items_of(value) if item not in rule.choices)
+        shown = next(item for item in _items_of(value) if item not in rule.choices)
     return Denied("INVALID_CONFIG", f"Invalid value {shown} for configuration {key}: {reason}")
 
 
@@ -153,22 +152,17 @@ def together_problem(effective: Mapping[str, str], release: str, *, has_tiers: b
     least, most = (int(effective[f"{bound}.compaction.lag.ms"]) for bound in ("min", "max"))
     if least > most:
         texts.append(f"conflict topic config setting min.compaction.lag.ms ({least}) > max.compaction.lag.ms ({most})")
-    if effective["remote.storage.enable"].strip().lower() == "true":
-        policy = items_of(effective["cleanup.policy"])
+    if _is_on("remote.storage.enable", effective):
+        policy = _items_of(effective["cleanup.policy"])
         # Compacted topics have no remote tier; an empty policy is taken before 4.0 and since 4.2 only.
         is_taken = set(policy) == {"delete"} or (not policy and release != "4.1")
         texts += [None if has_tiers else NOT_TIERED, None if is_taken else COMPACTED_REMOTELY[release]]
         texts += [_retention_reason(effective, unit) for unit in ("bytes", "ms")]
         texts += [_copy_reason(effective, unit) for unit in ("bytes", "ms")]
-    elif was_remote and effective["remote.log.delete.on.disable"].strip().lower() != "true":
+    elif was_remote and not _is_on("remote.log.delete.on.disable", effective):
         texts.append(TURNED_OFF)
     text = next((text for text in texts if text), None)
     return None if text is None else Denied("INVALID_CONFIG", text)
-
-
-def items_of(value: str) -> list[str]:
-    """Return the items of a list as Kafka reads it: an empty text has none."""
-    return [item.strip() for item in value.split(",")] if value.strip() else []
 
 
 def _defaults(cluster: Cluster, rules: Mapping[str, Rule]) -> dict[str, str]:
@@ -200,7 +194,8 @@ def _altered(configs: Configs, changes: Sequence[ConfigChange], rules: Mapping[s
         if change.operation is ConfigOperation.DELETE:
             altered.pop(change.key, None)
         elif change.operation is ConfigOperation.SET:
-            altered[change.key] = change.value
+            rule = rules.get(change.key)
+            altered[change.key] = change.value if rule is None else displayed_text(change.value, rule.kind)
         else:
             items = _items(altered.get(change.key), change, rules.get(change.key))
             if isinstance(items, Denied):
@@ -226,24 +221,23 @@ def _items(current: str | None, change: ConfigChange, rule: Rule | None) -> Sequ
 def _reason(key: str, value: str, rule: Rule) -> str | None:
     if key in TOPIC_THROTTLES:
         return None if _is_replica_list(value) else f"{key} {THROTTLED_REPLICAS}"
+    given = parse_value(value, rule.kind)
     if rule.kind is Kind.BOOLEAN:
-        return None if value.strip().lower() in {"true", "false"} else "Expected value to be either true or false"
+        return None if given is not None else "Expected value to be either true or false"
     if key == "message.format.version":
         # It names a version: `3.0-IV1`, or its release, `3.0` or `3.0.2`.
-        version = value.strip()
+        version = str(given)
         release = ".".join(version.split(".")[: 3 if version.startswith("0.") else 2])
         is_known = any(choice == release or choice.startswith(f"{release}-IV") for choice in rule.choices)
         return None if is_known else f"Version {version} is not a valid version"
     if rule.choices:
-        given = items_of(value) if rule.kind is Kind.LIST else [value.strip()]
-        is_known = all(item in rule.choices for item in given)
+        is_known = all(item in rule.choices for item in (given if isinstance(given, tuple) else (given,)))
         return None if is_known else f"String must be one of: {', '.join(rule.choices)}"
-    return _number_reason(value.strip(), rule) if rule.kind in NUMBERS else None
+    return _number_reason(given, rule) if rule.kind in NUMBERS else None
 
 
-def _number_reason(value: str, rule: Rule) -> str | None:
-    number = _number(value, rule.kind)
-    if number is None:
+def _number_reason(number: ParsedValue | None, rule: Rule) -> str | None:
+    if not isinstance(number, int | float):
         return f"Not a number of type {rule.kind}"
     is_low, is_high = rule.low is not None and number < rule.low, rule.high is not None and number > rule.high
     if rule.beside is not None:
@@ -254,17 +248,17 @@ def _number_reason(value: str, rule: Rule) -> str | None:
     return f"Value must be no more than {rule.high}" if is_high else None
 
 
-def _number(value: str, kind: Kind) -> float | None:
-    if kind is Kind.DOUBLE:
-        return float(value) if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", value) else None
-    if not re.fullmatch(r"[+-]?\d+", value) or len(value) > LONG_BITS:
-        return None
-    number, limit = int(value), 1 << ((INT_BITS if kind is Kind.INT else LONG_BITS) - 1)
-    return number if -limit <= number < limit else None
+def _items_of(value: str) -> tuple[str, ...]:
+    items = parse_value(value, Kind.LIST)
+    return items if isinstance(items, tuple) else ()
+
+
+def _is_on(key: str, configs: Configs) -> bool:
+    return parse_value(configs.get(key, ""), Kind.BOOLEAN) is True
 
 
 def _is_replica_list(value: str) -> bool:
-    items = [item.strip() for item in value.split(",")]
+    items = _items_of(value)
     return "".join(items) == "*" or all(re.fullmatch(r"([0-9]+:[0-9]+)?", item) for item in items)
 
 
@@ -282,8 +276,7 @@ def _retention_reason(effective: Mapping[str, str], unit: str) -> str | None:
 
 def _copy_reason(effective: Mapping[str, str], unit: str) -> str | None:
     of_all, local = (int(effective[f"{prefix}retention.{unit}"]) for prefix in ("", "local."))
-    is_off = effective["remote.log.copy.disable"].strip().lower() == "true"
-    if not is_off or local in {SAME_AS_RETENTION, of_all}:
+    if not _is_on("remote.log.copy.disable", effective) or local in {SAME_AS_RETENTION, of_all}:
         return None
     return (
         f"When `remote.log.copy.disable` is set to true, the `local.retention.{unit}` and `retention.{unit}` must be "

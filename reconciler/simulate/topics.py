@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import DELETE_TOPICS, Broker, Cluster, Partition, Topic
+from reconciler.model.config_value import displayed_value
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.simulate.configs import validate_topic_configs
 from reconciler.simulate.controller import MAX_RECORDS, Denied, Outcome, controller_of
@@ -73,7 +74,7 @@ def _created(cluster: Cluster, change: CreateTopic, seed: int) -> Cluster | Deni
         change.topic,
         topic_id=_topic_id(cluster, change.topic, seed),
         is_internal=change.topic in INTERNAL_TOPICS,
-        configs=dict(sorted(change.configs.items())),
+        configs={key: displayed_value(key, value) for key, value in sorted(change.configs.items())},
     )
     topics = {**cluster.topics, topic.name: topic}
     empty = replace(cluster, topics={name: topics[name] for name in sorted(topics)})

@@ -9,6 +9,7 @@ from reconciler.diff.min_isr import min_isr_warnings
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster, Partition, Topic
+from reconciler.model.config_value import is_same_value
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
 from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.move import DirMove, Move, Reason
@@ -281,9 +282,9 @@ def _configs_back(name: str, changes: list[AlterConfigs], topic: Topic | None, f
         if key not in before:
             text = f"topic {name}: what {key} was before the plan is not known, so it stays {_told(now)}"
             found.left.append(warning("KR858", text))
-        elif now == before[key]:
+        elif is_same_value(key, now, before[key]):
             continue
-        elif now == made[key]:
+        elif is_same_value(key, now, made[key]):
             back[key] = before[key]
         else:
             text = f"topic {name}: {key} is {_told(now)}, not {_told(made[key])} as by the plan"

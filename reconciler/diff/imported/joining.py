@@ -7,6 +7,7 @@ from reconciler.diff.compare import compare
 from reconciler.diff.imported.strongest_rules import judged
 from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import Cluster
+from reconciler.model.config_value import is_same_value
 from reconciler.model.desired import Desired, DesiredTopic, Placement
 from reconciler.model.imported import Adopted, FoundClass
 
@@ -56,7 +57,7 @@ def _candidates(topic: DesiredTopic, classes: Classes, usual: str | None, change
         for name, each in classes.items()
         if (name == usual or any(_said_by(each)))
         and each.replication_factor in {None, topic.replication_factor}
-        and all(topic.config.get(key) == value for key, value in each.config.items())
+        and all(is_same_value(key, topic.config.get(key), value) for key, value in each.config.items())
         and (changed is not None or each.placement == rules)
     ]
     return sorted(fitting, key=lambda name: (name != usual, *(-said for said in _said_by(classes[name])), name))
