@@ -1,5 +1,6 @@
 """Judges what Kafka answers: what may succeed later, what is final, and what must not end a clean-up."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
@@ -8,6 +9,7 @@ from reconciler.admin.port import Answer
 from reconciler.model.lock import UNCERTAIN, LockLost
 from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
 from reconciler.model.run import RunFailed
+from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.words import MANY, named_some
 
 T = TypeVar("T")
@@ -30,6 +32,9 @@ TRANSIENT = frozenset(
     }
 )
 """Answers after which the same request may succeed later; every other one is final, POLICY_VIOLATION above all."""
+
+INVALID_CONFIG = "INVALID_CONFIG"
+_REMOVED_KEY = re.compile(r"Unknown topic config name: (\S+)")
 
 NO_RIGHT = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
 """Answers that name a missing right."""
@@ -54,6 +59,12 @@ def refusal(what: str, answers: Mapping[T, Answer], next_step: str) -> Reconcile
 def told_answer(answer: Answer) -> str:
     """Return an answer in words."""
     return f"{answer.error} ({answer.message})" if answer.message else str(answer.error)
+
+
+def removed_key(answer: Answer) -> str | None:
+    """Return the key for which Kafka refuses each change of a topic's configs: an override that its release removed."""
+    found = _REMOVED_KEY.fullmatch(answer.message) if answer.error == INVALID_CONFIG else None
+    return found[1] if found is not None and found[1] in TOPIC_CONFIGS else None
 
 
 @dataclass(frozen=True, slots=True)

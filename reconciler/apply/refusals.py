@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from reconciler.admin.port import Admin, Answer
-from reconciler.apply.answers import ALREADY, NO_RIGHT, TRANSIENT, told_answer
+from reconciler.apply.answers import ALREADY, NO_RIGHT, TRANSIENT, removed_key, told_answer
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import PlanPaths
 from reconciler.apply.session import Session
 from reconciler.apply.throttles import throttled_brokers, throttled_lists
 from reconciler.apply.topic_changes import ChangeState, config_changes, remaining, standing, what
 from reconciler.model.change import AlterConfigs, ConfigChange, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
-from reconciler.model.cluster import DELETE_TOPICS
+from reconciler.model.cluster import DELETE_TOPICS, TOPIC_THROTTLES
+from reconciler.model.move_table import table_of_moves
 from reconciler.model.plan import Plan
 from reconciler.model.problem import MissingRight, NotOffered, WouldBeRefused
 from reconciler.model.stage import LogDirsStage, ReassignStage, Stage, TopicsStage, elections_of
@@ -26,6 +27,8 @@ from reconciler.model.words import FEW, MANY, labelled, named_some
 
 RIGHTS = {CreateTopic: "Create", CreatePartitions: "Alter", AlterConfigs: "AlterConfigs", DeleteTopic: "Delete"}
 
+_ANY_REPLICA = "0:0"
+"""An item of a throttle list, to ask whether Kafka takes one: it looks at the form alone."""
 _NOT_YET = "INVALID_REPLICA_ASSIGNMENT"
 """The answer to new partitions whose assignment has another replication factor than the topic's first partition."""
 
@@ -141,6 +144,12 @@ class Refusal:
     answer: Answer
 
     @property
+    def removed_key(self) -> str | None:
+        """The override of the topic that Kafka has removed and that the change does not delete."""
+        key = removed_key(self.answer)
+        return None if key in _configs(self.change) else key
+
+    @property
     def keys(self) -> tuple[str, ...]:
         """The configs of the change that Kafka's answer names."""
         told = self.answer.message
@@ -151,8 +160,11 @@ class Refusal:
     def __str__(self) -> str:
         configs = _configs(self.change)
         shown = [f"{key}={configs[key]}" if configs[key] is not None else f"{key} removed" for key in self.keys]
-        asked = ", ".join(shown) or what(self.change)
-        return f"topic {self.change.topic}: Kafka would refuse {asked}: {told_answer(self.answer)}"
+        asked = "its throttle lists" if _is_of_lists(self.change) else ", ".join(shown) or what(self.change)
+        text = f"topic {self.change.topic}: Kafka would refuse {asked}: {told_answer(self.answer)}"
+        if self.removed_key is None:
+            return text
+        return f"{text}; this release has removed the key: declare {self.removed_key}: null, which deletes it there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +177,22 @@ class Said:
     refused: tuple[Refusal, ...] = ()
     unasked: tuple[str, ...] = ()
     lacking: tuple[TopicChange, ...] = ()
+
+
+def list_changes(stages: Iterable[Stage], changes: Collection[TopicChange]) -> Iterator[AlterConfigs]:
+    """Yield a change of throttle lists for each topic that these stages throttle and of which nothing else is asked.
+
+    The other changes of a topic are made before its lists, and Kafka judges all of a topic's configs together.
+    """
+    throttled = (one for one in stages if isinstance(one, ReassignStage) and one.throttle_bytes_per_second is not None)
+    moves = table_of_moves(throttled)
+    others = {change.topic for change in changes if isinstance(change, CreateTopic | AlterConfigs)}
+    for topic in sorted(moves.part(moves.copies.nonzero()[0]).topics_moved - others):
+        yield AlterConfigs(topic, dict.fromkeys(TOPIC_THROTTLES, _ANY_REPLICA), (), {})
+
+
+def _is_of_lists(change: TopicChange) -> bool:
+    return isinstance(change, AlterConfigs) and change.set.keys() == {*TOPIC_THROTTLES}
 
 
 def said_to(plan: Plan, changes: Sequence[TopicChange], admin: Admin) -> Said:
@@ -208,13 +236,14 @@ def _topics(changes: Iterable[TopicChange]) -> str:
 
 
 def check_not_refused(session: Session, observed: Observed) -> None:
-    """Raise WouldBeRefused, or MissingRight, unless Kafka would take each topic change that is left to do.
+    """Raise WouldBeRefused, or MissingRight, unless Kafka would take each topic change and throttle list that is left.
 
     What an earlier request may have done already is no refusal, nor is an answer that may be another one soon.
     """
     paths = session.paths
     left = [_rest(change, observed) for change in paths.plan.topic_changes if _is_left(change, observed, paths)]
-    said = said_to(paths.plan, left, session.admin)
+    lists = list_changes(paths.plan.stages[session.stages_done :], left)
+    said = said_to(paths.plan, [*left, *lists], session.admin)
     # Metadata may not show yet what a request of a run that died has done.
     refused = [one for one in said.refused if one.answer.error not in ALREADY]
     if said.lacking:

@@ -34,7 +34,7 @@ from reconciler.model.change import (
     TopicChange,
 )
 from reconciler.model.cluster import Topic
-from reconciler.model.config_value import is_same_value
+from reconciler.model.config_value import UNREADABLE, is_same_value
 from reconciler.model.problem import Problem
 from reconciler.model.stage import TopicsStage
 from reconciler.model.topic_partition import TopicPartition
@@ -148,7 +148,9 @@ def _configs(change: AlterConfigs, topic: Topic | None, observed: Observed) -> C
     wanted: dict[str, str | None] = {**change.set, **dict.fromkeys(change.delete)}
     left = {key: value for key, value in wanted.items() if not is_same_value(key, configs.get(key), value)}
     for key, value in sorted(left.items()):
-        if key in change.before and not is_same_value(key, configs.get(key), change.before[key]):
+        if key not in change.before or UNREADABLE in {configs.get(key), change.before[key]}:
+            continue  # during a rolling upgrade some brokers show the value, others do not
+        if not is_same_value(key, configs.get(key), change.before[key]):
             expected = f"{key} {_told(change.before[key])} or {_told(value)}"
             return ChangeStanding(ChangeState.STALE, expected, f"{key} {_told(configs.get(key))}")
     return _TO_DO if left else _DONE

@@ -7,6 +7,13 @@ are compared as texts.
 from reconciler.model.config_rule import Kind, displayed_text
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 
+UNREADABLE = "(unreadable)"
+"""Stands for the value of an override whose key this Kafka release has removed, such as message.format.version in 4.0.
+
+From 4.0 to 4.2 DescribeConfigs names such a key without its value, and Kafka refuses each change of the topic's configs
+until the key is deleted. Later releases forget the key (KAFKA-19851).
+"""
+
 
 def displayed_value(key: str, text: str) -> str:
     """Return the text that Kafka shows once the value is set; one that no Kafka takes stays as it is."""

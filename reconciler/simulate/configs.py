@@ -115,12 +115,13 @@ def _recordoned(broker: Broker, configs: Configs) -> Broker:
 def validate_topic_configs(cluster: Cluster, configs: Configs, before: Configs | None = None) -> Denied | None:
     """Return why this cluster refuses these overrides of a topic that has `before`, None where it takes them.
 
-    A key that one of its topics has is one that it knows: vendors have their own.
+    A key that one of its topics has is one that it knows: vendors have their own. Keys that Kafka has removed are not.
     """
     release = release_of(cluster.kafka_version)
     rules = {key: config.rules[release] for key, config in TOPIC_CONFIGS.items() if release in config.rules}
     for key in sorted(configs):
-        if key not in rules and not any(key in topic.configs for topic in cluster.topics.values()):
+        is_of_vendor = key not in TOPIC_CONFIGS and any(key in topic.configs for topic in cluster.topics.values())
+        if key not in rules and not is_of_vendor:
             return Denied("INVALID_CONFIG", f"Unknown topic config name: {key}")
     return _problem(configs, rules) or together_problem(
         {**_defaults(cluster, rules), **configs},

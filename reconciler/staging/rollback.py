@@ -9,7 +9,7 @@ from reconciler.diff.min_isr import min_isr_warnings
 from reconciler.diff.rules import TopicRules, topic_rules
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import BROKER_LEASES, TOPIC_THROTTLES, Cluster, Partition, Topic
-from reconciler.model.config_value import is_same_value
+from reconciler.model.config_value import UNREADABLE, is_same_value
 from reconciler.model.desired import Desired, DesiredCluster, MovePolicy, Spread
 from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.move import DirMove, Move, Reason
@@ -279,7 +279,7 @@ def _configs_back(name: str, changes: list[AlterConfigs], topic: Topic | None, f
     back = {}
     for key in sorted(made):
         now = topic.configs.get(key)
-        if key not in before:
+        if key not in before or before[key] == UNREADABLE:
             text = f"topic {name}: what {key} was before the plan is not known, so it stays {_told(now)}"
             found.left.append(warning("KR858", text))
         elif is_same_value(key, now, before[key]):

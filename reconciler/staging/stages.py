@@ -9,9 +9,10 @@ from itertools import starmap
 import numpy as np
 
 from reconciler.diff.rules import TopicRules
-from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange, class_of
+from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.columns import lists_of
+from reconciler.model.config_value import UNREADABLE
 from reconciler.model.desired import Desired, MovePolicy
 from reconciler.model.effect import EffectClass
 from reconciler.model.in_sync import MIN_ISR, brokers_min_isr, whole_number
@@ -303,7 +304,8 @@ def timed(
 
     What Kafka may refuse comes before what nobody can undo: new topics and configs, then growth, then, after all moves,
     configs that destroy records, and deletions last. All of a topic's keys stay together, as Kafka judges them
-    together, but for min.insync.replicas, which stands for itself.
+    together, but for two: min.insync.replicas, and a key that Kafka has removed. Until such a key is deleted Kafka
+    refuses every other change of the topic, its throttle lists included, so its deletion always goes first.
 
     Two wait for their topic's moves. Growth, where these change the replication factor: Kafka wants the factor of the
     topic's first partition for a new one. And a higher min.insync.replicas, which until then fewer replicas might be
@@ -326,10 +328,9 @@ def timed(
                 (after if is_crowding or change.topic in refactored else before).append(change)
             case AlterConfigs():
                 is_late = change.topic in moved and _is_late(change, observed, is_refactored=change.topic in refactored)
-                for part in _parts(change) if is_late or class_of(change) is EffectClass.DESTROYS else (change,):
-                    is_waiting = is_late and MIN_ISR in {*part.set, *part.delete}
-                    destroys = class_of(part) is EffectClass.DESTROYS
-                    (last if destroys else after if is_waiting else before).append(part)
+                for part, changes_then in zip(_parts(change, is_late=is_late), (before, after, last), strict=True):
+                    if part.set or part.delete:
+                        changes_then.append(part)
     is_after_all = not replicas_created(after).keys().isdisjoint(full)
     first, then, finally_ = (tuple(sorted(part, key=_order)) for part in (before, after, last))
     return TimedChanges(first, then, finally_, is_after_all)
@@ -339,18 +340,24 @@ def _order(change: TopicChange) -> tuple[int, str]:
     return KINDS.index(type(change)), change.topic
 
 
-def _parts(change: AlterConfigs) -> Iterator[AlterConfigs]:
-    """Yield min.insync.replicas and, before it, the other keys, each as a change by itself where there is any."""
-    for is_min_isr in (False, True):
-        part = replace(
+def _parts(change: AlterConfigs, *, is_late: bool) -> Iterator[AlterConfigs]:
+    """Yield the keys to change before the moves, after them, and last, each as a change that may be empty."""
+    destroying = {effect.key == MIN_ISR for effect in change.effects if effect.kind is EffectClass.DESTROYS}
+
+    def time_of(key: str | None) -> int:
+        if change.before.get(key or "") == UNREADABLE:
+            return 0
+        is_min_isr = key == MIN_ISR
+        return 2 if is_min_isr in destroying else 1 if is_late and is_min_isr else 0
+
+    for time in range(3):
+        yield replace(
             change,
-            set={key: value for key, value in change.set.items() if (key == MIN_ISR) is is_min_isr},
-            delete=tuple(key for key in change.delete if (key == MIN_ISR) is is_min_isr),
-            before={key: value for key, value in change.before.items() if (key == MIN_ISR) is is_min_isr},
-            effects=tuple(effect for effect in change.effects if (effect.key == MIN_ISR) is is_min_isr),
+            set={key: value for key, value in change.set.items() if time_of(key) == time},
+            delete=tuple(key for key in change.delete if time_of(key) == time),
+            before={key: value for key, value in change.before.items() if time_of(key) == time},
+            effects=tuple(effect for effect in change.effects if time_of(effect.key) == time),
         )
-        if part.set or part.delete:
-            yield part
 
 
 def _is_late(change: AlterConfigs, observed: Cluster, *, is_refactored: bool) -> bool:

@@ -24,6 +24,7 @@ from reconciler.model.budget import Budget, CurveReport, WindowsNeeded
 from reconciler.model.change import Changes, TopicChange
 from reconciler.model.cluster import Cluster
 from reconciler.model.codec import MAX_INTEGER
+from reconciler.model.config_value import UNREADABLE
 from reconciler.model.desired import Desired, Off
 from reconciler.model.disk_space import NO_SPACE, Space
 from reconciler.model.gates import LEAST_COVERAGE, UNTOLD, Gate, GateFailed, Seen, failures
@@ -498,7 +499,7 @@ def _refuse_what_kafka_would(plan: Plan, inputs: Inputs, desired: Desired, obser
     """
     if plan.is_empty or (inputs.state and not plan.topic_changes):
         return plan
-    from reconciler.apply.refusals import not_asked, requests_lacking, said_to
+    from reconciler.apply.refusals import list_changes, not_asked, requests_lacking, said_to
 
     unasked: Sequence[str] = ()
     lacking: list[str] = []
@@ -506,7 +507,10 @@ def _refuse_what_kafka_would(plan: Plan, inputs: Inputs, desired: Desired, obser
         if not inputs.state:
             with cluster_admin(inputs, desired) as admin:
                 lacking = [*requests_lacking(plan, admin)]
-                said = said_to(plan, plan.topic_changes, admin)
+                # A run asks about all throttle lists. A user who only plans may lack the right to ask.
+                lists = list_changes(plan.stages, plan.topic_changes)
+                blocked = (change for change in lists if _is_blocked(change.topic, observed))
+                said = said_to(plan, [*plan.topic_changes, *blocked], admin)
             if said.refused:
                 raise InvalidInput(_problem(one, desired, observed) for one in said.refused)
             unasked = said.unasked
@@ -523,6 +527,11 @@ def _refuse_what_kafka_would(plan: Plan, inputs: Inputs, desired: Desired, obser
     return with_id(replace(plan, warnings=(*plan.warnings, *told), violations=(*plan.violations, *violations)))
 
 
+def _is_blocked(topic: str, observed: Cluster) -> bool:
+    """Whether the topic has a config that its Kafka release has removed, so that Kafka refuses each change of it."""
+    return topic in observed.topics and UNREADABLE in observed.topics[topic].configs.values()
+
+
 def _problem(refusal: "Refusal", desired: Desired, observed: Cluster) -> Problem:
     """Return the refusal where the first config that Kafka names is written, else where the change comes from."""
     change = refusal.change
@@ -530,5 +539,6 @@ def _problem(refusal: "Refusal", desired: Desired, observed: Cluster) -> Problem
     if declared is None and change.topic in observed.topics:
         declared = topic_rules(desired, observed)[change.topic].declared
     places = [declared.where(f"config.{key}") for key in refusal.keys] if declared is not None else []
-    text = f"{refusal}; write what this cluster takes"
-    return Problem(WouldBeRefused.code, text, next(iter(places), None) or change.at)
+    text = str(refusal) if refusal.removed_key else f"{refusal}; write what this cluster takes"
+    of_topic = declared.where("") if declared is not None else None
+    return Problem(WouldBeRefused.code, text, next(iter(places), None) or change.at or of_topic)

@@ -12,6 +12,8 @@ from helpers.program.documents import document, write_simulated
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.files.snapshot import read_snapshot
+from reconciler.model.config_value import UNREADABLE
 from reconciler.model.problem import ClusterUnavailable
 
 pytestmark = pytest.mark.long
@@ -133,3 +135,26 @@ def test_a_deletion_that_the_brokers_forbid_is_refused_before_anything_is_change
         ended = reconciler(*arguments)
         assert (ended.code, "TOPIC_DELETION_DISABLED" in ended.err) == (1, True), ended
     assert (here / "snapshot.json").read_bytes() == before
+
+
+def test_a_key_that_kafka_has_removed_is_refused_with_its_remedy_and_goes_by_null(
+    reconciler: Program, here: Path
+) -> None:
+    key = "message.format.version"
+    observed = small_cluster("orders-0: 1 size 9", kafka_version="4.1", configs={"orders": {key: UNREADABLE}})
+    throttled, moved = "moves: {throttle: 1MiB/s}", "placement: {assignment: [[2]]}"
+    write_simulated(observed, document("Topic", "orders", f"{{{moved}}}"), name="here", spec=throttled)
+    ended = reconciler("plan")
+    refusal = (
+        f"error: {here.parent.name}/here/cluster.yaml:6:1: topic orders: Kafka would refuse its throttle lists: "
+        f"INVALID_CONFIG (Unknown topic config name: {key}); this release has removed the key: declare {key}: null, "
+        "which deletes it there (KR611)\n"
+    )
+    assert (ended.code, ended.err) == (1, refusal)
+    nulled = document("Topic", "orders", f"{{{moved}, config: {{{key}: null}}}}")
+    write_simulated(observed, nulled, name="here", spec=throttled)
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    for option in ("--dry-run", "--yes"):
+        assert (ended := reconciler("apply", "plan.json", option)).code == 0, ended
+    assert reconciler("plan", "--detailed-exitcode").code == 0
+    assert dict(read_snapshot(here / "snapshot.json").topics["orders"].configs) == {}

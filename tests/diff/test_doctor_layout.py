@@ -9,6 +9,7 @@ from reconciler.diff.compare import compare
 from reconciler.diff.doctor.diagnose import diagnose
 from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import Cluster
+from reconciler.model.config_value import UNREADABLE
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic
 from reconciler.model.diagnosis import Finding
 from reconciler.model.problem import Severity
@@ -97,3 +98,14 @@ def test_controllers_and_brokers_that_do_not_follow_are_told(
     found = found_in(small_cluster("a-0: 1,2,3"), quorum)
     assert [*found] == ([code] if code else [])
     assert all(words in f"{one.message}; {one.next}" for one in found.values())
+
+
+def test_topics_with_a_config_that_this_release_has_removed_are_named_with_it() -> None:
+    keys = {"message.format.version": UNREADABLE, "message.downconversion.enable": UNREADABLE, "retention.ms": "5"}
+    configs = {"a": keys, "b": {"retention.ms": "5"}, "c": {"message.format.version": UNREADABLE}}
+    found = found_in(small_cluster("a-0: 1,2", "b-0: 1,2", "c-0: 1,2", configs=configs, kafka_version="4.1"))["KR639"]
+    assert (found.severity, found.topics) == (Severity.WARNING, ("a", "c"))
+    assert found.message == (
+        "2 topics with a config that this Kafka release has removed: a (message.format.version, "
+        "message.downconversion.enable), c (message.format.version)"
+    )

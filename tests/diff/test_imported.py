@@ -12,6 +12,7 @@ from reconciler.diff.imported.strongest_rules import adopted, elections_wanted
 from reconciler.diff.rules import topic_rules
 from reconciler.files.desired_writer import is_writable
 from reconciler.model.cluster import Cluster
+from reconciler.model.config_value import UNREADABLE
 from reconciler.model.desired import (
     BrokerState,
     Desired,
@@ -158,6 +159,7 @@ def test_configs_that_no_file_may_hold_are_not_written_and_named() -> None:
             "leader.replication.throttled.replicas": "*",
             "retention.ms": "1",
             "x": "10 GB",
+            "message.format.version": UNREADABLE,
             "y/z": "1",
             "é": "1",
             "v": "bell\x07",
@@ -168,6 +170,7 @@ def test_configs_that_no_file_may_hold_are_not_written_and_named() -> None:
     assert dict(made.topics["t"].config) == {"retention.ms": "1"}
     assert [(each.code, each.message.partition(" ")[0]) for each in made.deviations] == [
         ("KR276", "leader.replication.throttled.replicas"),
+        ("KR276", "message.format.version"),
         ("KR276", "min.insync.replicas"),
         *(("KR276", key) for key in ("v", "w", "x", "y/z", "é")),
     ]

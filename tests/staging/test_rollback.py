@@ -16,6 +16,7 @@ from reconciler.apply.run import run_plan
 from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
 from reconciler.model.change import AlterConfigs, ConfigChange, ConfigOperation, TopicChange
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, Cluster
+from reconciler.model.config_value import UNREADABLE
 from reconciler.model.desired import Desired, DesiredCluster, DesiredTopic, Limits, MovePolicy, Placement, Spread
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
@@ -191,12 +192,18 @@ def test_a_config_that_somebody_took_away_since_is_told_as_unset() -> None:
     assert left.message.startswith("topic quiet: retention.ms is unset, not '5' as by the plan: ")
 
 
-def test_a_config_whose_former_value_is_not_known_is_named() -> None:
-    plan = plan_of(
-        [TopicsStage(1, (0,))], BEFORE, topic_changes=(AlterConfigs("quiet", {"retention.ms": "5"}, (), {}),)
-    )
+@pytest.mark.parametrize(
+    "change",
+    [
+        AlterConfigs("quiet", {"retention.ms": "5"}, (), {}),
+        AlterConfigs("quiet", {}, ("message.format.version",), {"message.format.version": UNREADABLE}),
+    ],
+)
+def test_a_config_whose_former_value_is_not_known_is_named(change: AlterConfigs) -> None:
+    plan = plan_of([TopicsStage(1, (0,))], BEFORE, topic_changes=(change,))
     found = back(plan, run(plan, BEFORE))
     assert [problem.code for problem in found.left] == ["KR858"]
+    assert found.plan.is_empty
 
 
 def test_a_topic_made_again_under_a_deleted_name_is_left_and_named() -> None:

@@ -9,6 +9,7 @@ from staging.least_time import least_seconds
 
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
 from reconciler.model.cluster import Cluster
+from reconciler.model.config_value import UNREADABLE
 from reconciler.model.desired import BrokerState, Limits, MovePolicy
 from reconciler.model.effect import Effect, EffectClass
 from reconciler.model.move import Election, Move, Reason
@@ -531,3 +532,19 @@ def test_copies_that_come_to_more_than_64_bits_are_staged() -> None:
     moves = [move("t-0: 1 -> 2,3,4", size=size), move("t-1: 1 -> 2", size=5)]
     stages = staged(observed, moves).stages
     assert sum(stage.bytes for stage in stages if isinstance(stage, ReassignStage)) == 3 * size + 5
+
+
+def test_a_key_that_kafka_has_removed_is_deleted_before_all_that_it_blocks() -> None:
+    lost = Effect(EffectClass.DESTROYS, "deletes records older than 9 ms", "retention.ms")
+    before = {"message.format.version": UNREADABLE, "retention.ms": None, "min.insync.replicas": "3"}
+    change = AlterConfigs(
+        "a", {"retention.ms": "9", "min.insync.replicas": "2"}, ("message.format.version",), before, effects=(lost,)
+    )
+    observed = cluster(BROKERS, "a-0: 1,2,3 size 5", configs={"min.insync.replicas": "3"})
+    found = staged(observed, [move("a-0: 1,2,3 -> 1,2,4")], [change])
+    assert outline(found.stages) == ["topics 0", "move a-0", "topics 1"]
+    first, last = found.topic_changes
+    assert isinstance(first, AlterConfigs)
+    assert isinstance(last, AlterConfigs)
+    assert (first.set, first.delete) == ({"min.insync.replicas": "2"}, ("message.format.version",))
+    assert (last.set, last.delete) == ({"retention.ms": "9"}, ())

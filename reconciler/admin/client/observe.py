@@ -32,7 +32,9 @@ from reconciler.admin.client.errors import (
 from reconciler.admin.client.wire import Wire, batches
 from reconciler.admin.port import Reassignment
 from reconciler.model.cluster import BROKER_SETTINGS, Broker, Partition, Topic
+from reconciler.model.config_value import UNREADABLE
 from reconciler.model.problem import ClusterUnavailable, MissingRight
+from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
@@ -359,7 +361,7 @@ def _configs(
     """Return each resource's configs of these sources, or all as they are in force.
 
     An override that equals Kafka's default is one all the same: only its source tells. A sensitive value comes as null
-    and is left out.
+    and is left out. So does the value of a topic's key that the broker's release has removed, which counts.
     """
     results = response.results
     hidden = _hidden(response)
@@ -370,9 +372,10 @@ def _configs(
         raise _refused(failed.error_code, failed.error_message, f"the configs of {failed.resource_name} cannot be read")
     return {
         result.resource_name: {
-            config.name: config.value
+            config.name: UNREADABLE if config.value is None else config.value
             for config in sorted(result.configs, key=lambda config: config.name)
-            if config.value is not None and (sources is None or config.config_source in sources)
+            if (config.value is not None or (resource == "topic" and config.name in TOPIC_CONFIGS))
+            and (sources is None or config.config_source in sources)
         }
         for result in results
         if result.error_code == NONE

@@ -1,10 +1,11 @@
-"""Finds partitions without a leader, short of replicas in sync, or badly placed, and replicas that nobody assigned."""
+"""Finds partitions without a leader, short of replicas or badly placed, stray replicas, and blocked topics."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from reconciler.model.cluster import UNCLEAN_ELECTION, Cluster, Partition
+from reconciler.model.config_value import UNREADABLE
 from reconciler.model.diagnosis import Finding
 from reconciler.model.in_sync import brokers_min_isr, needed_in_sync, waiting_leader
 from reconciler.model.problem import Severity
@@ -35,6 +36,7 @@ def findings(vitals: Vitals, blocking: Mapping[int, tuple[TopicPartition, ...]])
     yield from _uneven_racks(vitals.cluster)
     yield from _led_by_another(vitals.cluster)
     yield from _unsafe(vitals.cluster, blocking)
+    yield from _removed_keys(vitals.cluster)
 
 
 def _offline(vitals: Vitals) -> Iterator[Finding]:
@@ -259,6 +261,22 @@ def _led_by_another(cluster: Cluster) -> Iterator[Finding]:
         what = f"{counted(len(keys), 'partition')} not led by the preferred leader, which is in sync: {few(keys)}"
         advice = "plan: it elects preferred leaders in declared topics, unless elections is off"
         yield Finding("KR645", Severity.WARNING, what, advice, topics=_topics(keys), partitions=keys)
+
+
+def _removed_keys(cluster: Cluster) -> Iterator[Finding]:
+    """Name the topics with an override that this Kafka release has removed: it refuses each change of their configs."""
+    keys = {
+        name: [key for key, text in one.configs.items() if text == UNREADABLE] for name, one in cluster.topics.items()
+    }
+    blocked = {name: found for name, found in keys.items() if found}
+    if blocked:
+        named = few(f"{name} ({', '.join(found)})" for name, found in blocked.items())
+        what = f"{counted(len(blocked), 'topic')} with a config that this Kafka release has removed: {named}"
+        advice = (
+            "declare each such key as null and apply; until then Kafka refuses every change of the topic's configs,"
+            " throttle lists of moves included"
+        )
+        yield Finding("KR639", Severity.WARNING, what, advice, topics=tuple(blocked))
 
 
 def _unsafe(cluster: Cluster, blocking: Mapping[int, tuple[TopicPartition, ...]]) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from reconciler.diff.managed import is_declared, is_ignored
 from reconciler.diff.mirrors import is_copy
 from reconciler.diff.rules import topic_rules
 from reconciler.model.cluster import BROKER_THROTTLES, TOPIC_THROTTLES, Cluster, Topic
+from reconciler.model.config_value import UNREADABLE
 from reconciler.model.desired import Balance, Desired, DesiredTopic, Placement, Spread
 from reconciler.model.imported import Adopted, Deviation
 from reconciler.model.in_sync import waiting_leader
@@ -114,6 +115,8 @@ def _add(draft: _Draft, topic: Topic, is_writable: IsWritable) -> None:
 def _why_unwritable(key: str, value: str, factor: int | None, is_writable: IsWritable) -> str:
     if key in (*TOPIC_THROTTLES, *BROKER_THROTTLES):
         return "belongs to a reassignment"
+    if value == UNREADABLE:
+        return "was removed from Kafka and has no value that can be read"
     if key == _MIN_ISR:
         if not (value.isascii() and value.isdigit()) or int(value) < 1 or str(int(value)) != value:
             return "is no whole number of at least 1"

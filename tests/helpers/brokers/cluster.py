@@ -5,6 +5,7 @@
         kafka.properties                           # the same as Java-style client properties
         kafka.kill(4); kafka.start(4)              # SIGKILL; start again on the same data (waits until unfenced)
         kafka.stop(4)                              # SIGTERM: a controlled shutdown
+        kafka.upgrade("4.4.0", 4)                  # stop; start with another version on the same data
         kafka.pause(4); kafka.resume(4)            # SIGSTOP; SIGCONT
         kafka.add(7, rack="a")                     # a broker that was not there before
         kafka.add(8, small_dir_mb=48)              # its second data folder is a small disk (for root: can_mount())
@@ -90,9 +91,7 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
 
     def __post_init__(self) -> None:
         self.cluster_id = _new_id()
-        self._libs = jars(self.version)
-        self._class_path = ":".join(f"{one}/*" for one in (self._libs, *self._tier_jars()))
-        self._flags = (*_flags(self.version, self.archive_to), *self.java_options)
+        self._take_version(self.version)
         self._folder = Path(tempfile.mkdtemp(prefix="kafka-reconciler-"))
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._racks: dict[int, str] = {}
@@ -114,6 +113,11 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Stop every broker and remove the data."""
         self.close()
+
+    def _take_version(self, version: str) -> None:
+        self.version = version
+        self._class_path = ":".join(f"{one}/*" for one in (jars(version), *self._tier_jars()))
+        self._flags = (*_flags(version, self.archive_to), *self.java_options)
 
     @property
     def bootstrap(self) -> str:
@@ -184,6 +188,13 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
     def stop(self, broker_id: int) -> None:
         """Shut a broker down in good order."""
         self._supervisor.end(self._processes.pop(broker_id), signal.SIGTERM)
+
+    def upgrade(self, version: str, *broker_ids: int) -> None:
+        """Restart these brokers, one after the other, with another version on their old data: a rolling upgrade."""
+        self._take_version(version)
+        for broker_id in broker_ids:
+            self.stop(broker_id)
+            self.start(broker_id)
 
     def kill(self, broker_id: int) -> None:
         """Kill a broker, as a crash does."""
