@@ -33,7 +33,6 @@ TRANSIENT = frozenset(
 )
 """Answers after which the same request may succeed later; every other one is final, POLICY_VIOLATION above all."""
 
-INVALID_CONFIG = "INVALID_CONFIG"
 _REMOVED_KEY = re.compile(r"Unknown topic config name: (\S+)")
 
 NO_RIGHT = frozenset({"TOPIC_AUTHORIZATION_FAILED", "CLUSTER_AUTHORIZATION_FAILED"})
@@ -63,8 +62,8 @@ def told_answer(answer: Answer) -> str:
 
 def removed_key(answer: Answer) -> str | None:
     """Return the key for which Kafka refuses each change of a topic's configs: an override that its release removed."""
-    found = _REMOVED_KEY.fullmatch(answer.message) if answer.error == INVALID_CONFIG else None
-    return found[1] if found is not None and found[1] in TOPIC_CONFIGS else None
+    match = _REMOVED_KEY.fullmatch(answer.message) if answer.error == "INVALID_CONFIG" else None
+    return match[1] if match is not None and match[1] in TOPIC_CONFIGS else None
 
 
 @dataclass(frozen=True, slots=True)

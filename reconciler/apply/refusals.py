@@ -160,7 +160,8 @@ class Refusal:
     def __str__(self) -> str:
         configs = _configs(self.change)
         shown = [f"{key}={configs[key]}" if configs[key] is not None else f"{key} removed" for key in self.keys]
-        asked = "its throttle lists" if _is_of_lists(self.change) else ", ".join(shown) or what(self.change)
+        is_of_lists = configs.keys() == {*TOPIC_THROTTLES}
+        asked = "its throttle lists" if is_of_lists else ", ".join(shown) or what(self.change)
         text = f"topic {self.change.topic}: Kafka would refuse {asked}: {told_answer(self.answer)}"
         if self.removed_key is None:
             return text
@@ -180,19 +181,15 @@ class Said:
 
 
 def list_changes(stages: Iterable[Stage], changes: Collection[TopicChange]) -> Iterator[AlterConfigs]:
-    """Yield a change of throttle lists for each topic that these stages throttle and of which nothing else is asked.
+    """Yield a change of throttle lists for each topic that these stages throttle.
 
-    The other changes of a topic are made before its lists, and Kafka judges all of a topic's configs together.
+    A topic whose configs are among the changes is left out: Kafka judges all of its configs together.
     """
-    throttled = (one for one in stages if isinstance(one, ReassignStage) and one.throttle_bytes_per_second is not None)
+    throttled = (s for s in stages if isinstance(s, ReassignStage) and s.throttle_bytes_per_second is not None)
     moves = table_of_moves(throttled)
-    others = {change.topic for change in changes if isinstance(change, CreateTopic | AlterConfigs)}
-    for topic in sorted(moves.part(moves.copies.nonzero()[0]).topics_moved - others):
+    configured = {change.topic for change in changes if isinstance(change, CreateTopic | AlterConfigs)}
+    for topic in sorted(moves.part(moves.copies.nonzero()[0]).topics_moved - configured):
         yield AlterConfigs(topic, dict.fromkeys(TOPIC_THROTTLES, _ANY_REPLICA), (), {})
-
-
-def _is_of_lists(change: TopicChange) -> bool:
-    return isinstance(change, AlterConfigs) and change.set.keys() == {*TOPIC_THROTTLES}
 
 
 def said_to(plan: Plan, changes: Sequence[TopicChange], admin: Admin) -> Said:

@@ -144,7 +144,9 @@ def _extend_lists(session: Session, to_append: Mapping[tuple[str, str], Items]) 
         if answers[topic].is_ok:
             items = session.throttles.confirmed_items.get((topic, key), frozenset())
             session.throttles.confirmed_items[topic, key] = items | to_append[topic, key]
-    final = {t: one for t, one in refused(answers).items() if one.error not in _LOOK_AGAIN or removed_key(one)}
+    final = {
+        t: answer for t, answer in refused(answers).items() if answer.error not in _LOOK_AGAIN or removed_key(answer)
+    }
     if final:
         raise refusal("the throttle lists of topics", final, session.paths.again)
     return all(answer.is_ok for answer in answers.values())
@@ -265,11 +267,6 @@ def _shown(session: Session) -> ThrottleRecord:
     return ThrottleRecord(rates, lists)
 
 
-def _lacks(configs: Mapping[str, Configs], key: tuple[str, str], entry: Entry) -> bool:
-    topic, name = key
-    return topic in configs and not entry.items & {*parts(configs[topic].get(name))}
-
-
 @dataclass(slots=True)
 class _CleanUp:
     """One try at everything that is recorded: each broker and topic by itself, whatever becomes of the others."""
@@ -289,9 +286,12 @@ class _CleanUp:
             return []
         configs, troubles = self._topic_configs()
         changes = self._list_changes(configs, troubles)
-        # A list that Kafka never confirmed and that shows none of our items has nothing to take off.
-        confirmed = {*self.session.throttles.confirmed_items}
-        unset = {key for key, entry in throttles.lists.items() if key not in confirmed and _lacks(configs, key, entry)}
+        # A list that Kafka never confirmed, and that shows no item of ours, is no debt if the topic takes no change.
+        unset = {
+            (topic, key)
+            for (topic, key), entry in throttles.lists.items()
+            if topic in configs and not entry.items & {*parts(configs[topic].get(key))}
+        } - self.session.throttles.confirmed_items.keys()
         self.session.throttles.confirmed_items.clear()
         troubles |= self._alter_topics(changes)
         # A policy may refuse one of a topic's two keys, and Kafka then changes neither: each is tried alone.
@@ -300,7 +300,7 @@ class _CleanUp:
             for one in alone:
                 del troubles[one]
             troubles |= self._alter_topics(alone)
-        troubles = {key: one for key, one in troubles.items() if not (one.is_of_one and key in unset)}
+        troubles = {key: trouble for key, trouble in troubles.items() if not (trouble.is_of_one and key in unset)}
         self._forget(ThrottleRecord(lists={key: one for key, one in throttles.lists.items() if key not in troubles}))
         return leftovers_of(throttles, troubles)
 

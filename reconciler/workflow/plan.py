@@ -509,7 +509,8 @@ def _refuse_what_kafka_would(plan: Plan, inputs: Inputs, desired: Desired, obser
                 lacking = [*requests_lacking(plan, admin)]
                 # A run asks about all throttle lists. A user who only plans may lack the right to ask.
                 lists = list_changes(plan.stages, plan.topic_changes)
-                blocked = (change for change in lists if _is_blocked(change.topic, observed))
+                topics = observed.topics
+                blocked = (change for change in lists if UNREADABLE in topics[change.topic].configs.values())
                 said = said_to(plan, [*plan.topic_changes, *blocked], admin)
             if said.refused:
                 raise InvalidInput(_problem(one, desired, observed) for one in said.refused)
@@ -525,11 +526,6 @@ def _refuse_what_kafka_would(plan: Plan, inputs: Inputs, desired: Desired, obser
     told = [Problem(UNASKED, f"{each}; apply asks before its first change", None, Severity.WARNING) for each in unasked]
     violations = [Problem(NotOffered.code, each) for each in lacking]
     return with_id(replace(plan, warnings=(*plan.warnings, *told), violations=(*plan.violations, *violations)))
-
-
-def _is_blocked(topic: str, observed: Cluster) -> bool:
-    """Whether the topic has a config that its Kafka release has removed, so that Kafka refuses each change of it."""
-    return topic in observed.topics and UNREADABLE in observed.topics[topic].configs.values()
 
 
 def _problem(refusal: "Refusal", desired: Desired, observed: Cluster) -> Problem:

@@ -30,6 +30,7 @@ from reconciler.admin.client.properties import Connection
 from reconciler.admin.client.wire import Wire
 from reconciler.admin.port import Answer
 from reconciler.model.change import CreateTopic
+from reconciler.model.config_value import UNREADABLE
 from reconciler.model.problem import ClusterUnavailable, MissingRight, OutcomeUnknown
 from reconciler.model.topic_partition import TopicPartition
 
@@ -341,6 +342,11 @@ def test_a_sensitive_value_is_left_out() -> None:
         CONFIG_FORM(name="c", value="2", config_source=5),
     )
     assert observe.topic_configs(brokers.wire(), ["t"]) == {"t": {"b": "1"}}
+
+
+def test_a_key_that_the_brokers_release_has_removed_is_shown_without_its_value() -> None:
+    brokers = showing(CONFIG_FORM(name="message.format.version", value=None, config_source=1, is_sensitive=True))
+    assert observe.topic_configs(brokers.wire(), ["t"]) == {"t": {"message.format.version": UNREADABLE}}
 
 
 def test_what_brokers_set_for_all_topics_is_told_beside_overrides_where_it_is_asked_for() -> None:

@@ -265,13 +265,14 @@ def _led_by_another(cluster: Cluster) -> Iterator[Finding]:
 
 def _removed_keys(cluster: Cluster) -> Iterator[Finding]:
     """Name the topics with an override that this Kafka release has removed: it refuses each change of their configs."""
-    keys = {
-        name: [key for key, text in one.configs.items() if text == UNREADABLE] for name, one in cluster.topics.items()
-    }
-    blocked = {name: found for name, found in keys.items() if found}
+    blocked = {}
+    for name, topic in cluster.topics.items():
+        removed = [key for key, value in topic.configs.items() if value == UNREADABLE]
+        if removed:
+            blocked[name] = f"{name} ({', '.join(removed)})"
     if blocked:
-        named = few(f"{name} ({', '.join(found)})" for name, found in blocked.items())
-        what = f"{counted(len(blocked), 'topic')} with a config that this Kafka release has removed: {named}"
+        topics = counted(len(blocked), "topic")
+        what = f"{topics} with a config that this Kafka release has removed: {few(blocked.values())}"
         advice = (
             "declare each such key as null and apply; until then Kafka refuses every change of the topic's configs,"
             " throttle lists of moves included"

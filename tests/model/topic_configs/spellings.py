@@ -94,7 +94,7 @@ class Trial:
     """A cluster's folder with two topics a spelling, each named by a prefix and its number."""
 
     prefixes = ("new-", "old-")
-    """The topics of the second prefix exist before, without overrides."""
+    """The topics of the second prefix exist before, without overrides. Their values have quotes only where needed."""
 
     def __init__(self, program: Program, folder: Path, step: int = 1) -> None:
         self.program, self.folder = program, folder
@@ -111,8 +111,12 @@ class Trial:
             old.unlink()
         for number in sorted(numbers):
             key, text, _ = self.tried[number]
-            config = f"{{partitions: 1, replicationFactor: 1, config: {{{key}: {json.dumps(text)}}}}}"
-            documents = [document("Topic", f"{prefix}{number}", config) for prefix in self.prefixes]
+            scalars = json.dumps(text), text if re.fullmatch(r"[\w.+-]+", text, re.ASCII) else json.dumps(text)
+            shape = "partitions: 1, replicationFactor: 1"
+            documents = [
+                document("Topic", f"{prefix}{number}", f"{{{shape}, config: {{{key}: {scalar}}}}}")
+                for prefix, scalar in zip(self.prefixes, scalars, strict=True)
+            ]
             (self.folder / f"spelling-{number}.yaml").write_text("---\n".join(documents), "utf-8")
 
     def refused_by(self, verb: str) -> set[int]:
