@@ -123,7 +123,7 @@ def _made_by_plan(plan: Plan) -> frozenset[str]:
 def check_windows(windows: Sequence[Window], now: datetime) -> None:
     """Refuse to begin outside the windows."""
     if not is_inside_windows(windows, now):
-        text = f"{now:%Y-%m-%d %H:%M} UTC is outside the windows ({described(windows)}); run it inside one"
+        text = f"{now:%Y-%m-%d %H:%M} UTC is outside the windows ({described(windows, now)}); run it inside one"
         raise Refused(text, code="KR423")
 
 
@@ -227,9 +227,13 @@ def is_inside_windows(windows: Sequence[Window], now: datetime) -> bool:
     return not windows or any(_is_inside(window, now) for window in windows)
 
 
-def described(windows: Sequence[Window]) -> str:
-    """Return the windows in words."""
-    return "; ".join(f"{','.join(w.days)} {w.start}-{w.end} {w.timezone}" for w in windows)
+def described(windows: Sequence[Window], now: datetime) -> str:
+    """Return the windows in words, and when the next one opens."""
+    listed = "; ".join(f"{','.join(w.days)} {w.start}-{w.end} {w.timezone}" for w in windows)
+    # Minute by minute: a zone may put its clocks forward or back meanwhile.
+    moments = (now + timedelta(minutes=minutes) for minutes in range(1, 8 * 24 * 60))
+    opening = next((moment for moment in moments if is_inside_windows(windows, moment)), None)
+    return f"{listed}; the next opens at {opening:%a %Y-%m-%d %H:%M} UTC" if opening is not None else listed
 
 
 def _is_inside(window: Window, now: datetime) -> bool:
@@ -359,7 +363,8 @@ class Gate:
         before, again = f"stopped {where} of {len(self.session.paths.plan.stages)}", self.session.paths.again
         if self._is_deadline_over:
             return StoppedEarly(f"{before}: the time given is over; {again} to go on", code="KR711")
-        text = f"{before}: the window is over ({described(self.declared.windows)})"
+        now = self.session.admin.clock.time_of_day()
+        text = f"{before}: the window is over ({described(self.declared.windows, now)})"
         return StoppedEarly(f"{text}; {again} inside one", code="KR712")
 
 

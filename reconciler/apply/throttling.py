@@ -198,6 +198,9 @@ def _cordon(session: Session, broker: int) -> str | None:
 def take_all_off(session: Session, *, has_moves: bool = False) -> None:
     """Bring every throttle back to what it was; what cannot be is named in the session's leftovers, never raised.
 
+    While moves of the plan are in flight, throttles stay on: a copy would go on at full speed. This is called once they
+    have ended, or were taken back, or cannot be taken back: then the run is over, and nothing would take them off.
+
     `has_moves`: moves go on, and whoever takes them back later needs the record in the cluster.
     Only a lost lock is raised at once, and a journal that cannot be written once all has been tried.
     """

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from reconciler.apply.checks import is_inside_windows
+from reconciler.apply.checks import described, is_inside_windows
 from reconciler.model.desired import Window
 
 NIGHTS = Window(("mon", "tue"), "22:00", "05:00", "Europe/Berlin")
@@ -35,3 +35,12 @@ def test_without_windows_it_is_always_open() -> None:
 def test_one_open_window_is_enough() -> None:
     noon = datetime(2026, 11, 23, 12, tzinfo=UTC)
     assert is_inside_windows([NIGHTS, Window(("mon",), "11:00", "13:00")], noon)
+
+
+@pytest.mark.parametrize(
+    ("time", "opening"),
+    [("2026-11-23T20:59", "Mon 2026-11-23 21:00"), ("2026-11-25T12:00", "Mon 2026-11-30 21:00")],
+)
+def test_the_next_opening_is_said(time: str, opening: str) -> None:
+    now = datetime.fromisoformat(time).replace(tzinfo=UTC)
+    assert described([NIGHTS], now) == f"mon,tue 22:00-05:00 Europe/Berlin; the next opens at {opening} UTC"

@@ -288,7 +288,7 @@ def test_outside_its_windows_a_rollback_is_predicted_and_only_its_cancel_runs(re
     assert read_snapshot(small).topics == topics
     ended = reconciler("cancel", "--rollback", "--yes")
     parts = [
-        "outside the windows (mon 01:00-02:00 UTC); run it inside one (KR423)",
+        "outside the windows (mon 01:00-02:00 UTC; the next opens at Mon ",
         "before it, cancel: 3 moves: 2 taken back",
         "cancel --rollback goes on with it",
     ]
