@@ -5,7 +5,7 @@ the cluster itself shows (`evidence`) completes them: a record that is gone neve
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
@@ -47,59 +47,83 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_cleaning: bool =
     `is_cleaning`: the caller only puts things back, so what cannot be read raises nothing, and what is recorded goes by
     itself.
     """
-    told = recorded(session.journal.events)
+    journal, throttles = recorded(session.journal.events), session.throttles
     find_record(session)
     record = session.record
     is_own = record is not None and record.plan_id == session.paths.plan.id
-    session.other_rates = told.rates_once_asked
+    session.other_rates = journal.rates_once_asked
     if record is not None:
         _adopt(session, record, is_own=is_own)
-    if not _is_look_needed(session.paths, told, record if is_own else None, observed):
-        known = Evidence(_recorded_throttles(session.paths, told, record if is_own else None))
-    else:
-        known = _known(
-            session.paths, told, record if is_own else None, _seen(session, observed, is_cleaning=is_cleaning)
-        )
-    theirs = record.throttles if record is not None and not is_own else ThrottleRecord()
-    session.throttles.on = known.throttles.plus(theirs)
+    traces = _Traces(session.paths, journal, record if is_own else None)
+    shown = traces.completed(observed, lambda: _seen(session, observed, is_cleaning=is_cleaning))
+    others = record.throttles if record is not None and not is_own else ThrottleRecord()
+    throttles.on = shown.throttles.plus(others)
     # Before a run of the plan began, a rate like the plan's is an operator's own: apply asks nothing about it.
-    session.throttles.undecided = known.undecided if is_cleaning or known.is_begun else {}
+    throttles.undecided = shown.undecided if is_cleaning or shown.is_begun else {}
     # A value that an earlier run set is not what was there before: its record says what was.
-    session.throttles.first_rates = dict(session.throttles.on.rates)
-    session.throttles.first_lists = {key: entry.before for key, entry in session.throttles.on.lists.items()}
-    session.throttles.earlier_lists = {**session.throttles.on.lists, **told.lists_once_extended}
+    throttles.first_rates = dict(throttles.on.rates)
+    throttles.first_lists = {key: entry.before for key, entry in throttles.on.lists.items()}
+    throttles.earlier_lists = {**throttles.on.lists, **journal.lists_once_extended}
 
 
-def _recorded_throttles(paths: PlanPaths, told: Recorded, record: RunRecord | None) -> ThrottleRecord:
-    """Return what is on by the record of the plan's own run, else by the journal of this machine.
+@dataclass(frozen=True, slots=True)
+class _Traces:
+    """What is written of a plan's runs: the journal of this machine, and the record that its last run left."""
 
-    What a record could not hold was guessed as it was read; the plan knows better, where it is at hand.
-    """
-    if record is None or record.is_bare:
-        return told.throttles
-    if record.is_whole or _is_of_record(paths.plan):
-        return record.throttles
-    items = throttled_lists(paths.plan)
-    known = record.throttles.lists
-    lists = {key: replace(known[key], items=known[key].items & items[key]) for key in known if key in items}
-    return replace(record.throttles, lists=lists)
+    paths: PlanPaths
+    journal: Recorded
+    record: RunRecord | None
+
+    @property
+    def rates(self) -> Items:
+        """Every value that the runs set on brokers."""
+        asked = self.record.ours if self.record is not None else frozenset()
+        return our_rates(self.paths.plan) | self.journal.rates_once_asked | asked
+
+    @property
+    def throttles(self) -> ThrottleRecord:
+        """What is on by the record, else by the journal.
+
+        What a record could not hold was guessed as it was read; a plan that is at hand knows better.
+        """
+        record = self.record
+        if record is None or record.is_bare:
+            return self.journal.throttles
+        if record.is_whole or _is_of_record(self.paths.plan):
+            return record.throttles
+        items, lists = throttled_lists(self.paths.plan), record.throttles.lists
+        own = {key: replace(lists[key], items=lists[key].items & items[key]) for key in lists if key in items}
+        return replace(record.throttles, lists=own)
+
+    def is_look_needed(self, observed: Observed) -> bool:
+        """Whether the runs may have left what neither journal nor record says.
+
+        A whole record covers all that its run set. A journal that says that a run ended well is believed while all is
+        in place: the plan may have been applied again on another machine since.
+        """
+        if self.record is not None:
+            return not (self.record.is_whole or _is_of_record(self.paths.plan))
+        is_at_end = all(dir_place(move, observed) is DirPlace.AT_END for move in self.paths.dir_moves)
+        return not self.journal.has_ended_well or self.paths.is_under_way(observed) or not is_at_end
+
+    def completed(self, observed: Observed, with_configs: Callable[[], Observed]) -> Evidence:
+        """Return what is written, completed by what the cluster shows; configs are read only if that is needed."""
+        start = self.throttles
+        if not self.is_look_needed(observed):
+            return Evidence(start)
+        shown = evidence(self.paths, with_configs(), self.journal.first_seen(self.paths.plan.rollback), self.rates)
+        lists = {key: entry for key, entry in shown.throttles.lists.items() if key not in start.lists}
+        rates = shown.throttles.rates
+        if self.journal.has_events and not shown.throttles.lists:
+            # The journal here knows each cordon that its runs set. Another one is an operator's, who may set the same.
+            rates = {key: before for key, before in rates.items() if key[1] != CORDONED_LOG_DIRS}
+        undecided = {key: value for key, value in shown.undecided.items() if key not in start.rates}
+        return replace(shown, throttles=start.plus(ThrottleRecord(rates, lists)), undecided=undecided)
 
 
 def _is_of_record(plan: Plan) -> bool:
     """Whether a plan was made from a run's record: it does not know what was set before the run."""
     return not plan.source.desired_digest
-
-
-def _is_look_needed(paths: PlanPaths, told: Recorded, record: RunRecord | None, observed: Observed) -> bool:
-    """Whether runs of the plan may have left what neither journal nor record says.
-
-    A whole record covers all that its run set. A journal that says that a run ended well is believed while all is in
-    place: the plan may have been applied again on another machine since.
-    """
-    if record is not None:
-        return not (record.is_whole or _is_of_record(paths.plan))
-    is_at_end = all(dir_place(move, observed) is DirPlace.AT_END for move in paths.dir_moves)
-    return not told.has_ended_well or paths.is_under_way(observed) or not is_at_end
 
 
 def _seen(session: Session, observed: Observed, *, is_cleaning: bool) -> Observed:
@@ -123,20 +147,6 @@ def with_configs(plan: Plan, observed: Observed, admin: Admin) -> Observed:
     # A topic that was made again since the plan is another one: nothing on it is ours.
     own = {name: topic_configs[name] for name in topic_configs if name not in observed.replaced}
     return replace(observed, brokers={**observed.brokers, **alive}, configs={**observed.configs, **own})
-
-
-def _known(paths: PlanPaths, told: Recorded, record: RunRecord | None, observed: Observed) -> Evidence:
-    """Return what journal or record say is on the cluster, and what the cluster shows beside it."""
-    start = _recorded_throttles(paths, told, record)
-    rates = our_rates(paths.plan) | told.rates_once_asked | (record.ours if record is not None else frozenset())
-    shown = evidence(paths, observed, told.first_seen(paths.plan.rollback), rates)
-    lists = {key: entry for key, entry in shown.throttles.lists.items() if key not in start.lists}
-    found = shown.throttles.rates
-    if told.has_events and not shown.throttles.lists:
-        # The journal here knows of each cordon that its runs set. Another one is an operator's, who may set the same.
-        found = {at: before for at, before in found.items() if at[1] != CORDONED_LOG_DIRS}
-    undecided = {key: value for key, value in shown.undecided.items() if key not in start.rates}
-    return replace(shown, throttles=start.plus(ThrottleRecord(found, lists)), undecided=undecided)
 
 
 def find_record(session: Session) -> None:
@@ -164,6 +174,9 @@ def _adopt(session: Session, record: RunRecord, *, is_own: bool) -> None:
             *(f"topic {one}" for one in record.throttles.topics),
         ]
         session.say(f"{record} has left throttles, which come off first: {named_some(owners)}")
+    if not is_own and record.is_bare:
+        by_plan = "with its plan, reconciler doctor PLAN --fix throttles takes off what it left"
+        session.say(f"{record} was too large for its record, which names no throttle: {by_plan}")
     session.other_rates |= record.ours
     if is_own and record.rate is not None and not record.is_over:
         session.throttle_to(record.rate)
@@ -176,30 +189,27 @@ def known_run(plan: Plan, events: Sequence[RunEvent], observed: Observed, record
 
     `record`: the one in the cluster, where there is one, which knows better than a journal of this machine.
     """
-    told, paths = recorded(events), paths_of(plan)
-    known = Evidence(_recorded_throttles(paths, told, record))
-    if _is_look_needed(paths, told, record, observed):
-        known = _known(paths, told, record, observed)
-    ours = our_rates(plan) | told.rates_once_asked | (record.ours if record is not None else frozenset())
+    traces = _Traces(paths_of(plan), recorded(events), record)
+    shown = traces.completed(observed, lambda: observed)
     return KnownRun(
         plan_id=plan.id,
-        is_open=_is_open(paths, told, record, observed, known),
+        is_open=_is_open(traces, observed, shown),
         by=record.started_by if record is not None else None,
-        began=record.by.since if record is not None else told.began,
-        targets={key: frozenset(path.lists) for key, path in paths.by_partition.items()},
-        throttles=dict(_visible(ours, known.throttles, observed)),
-        undecided=known.undecided,
-        unrestored=tuple(broker for broker in known.throttles.brokers if not observed.is_alive(broker)),
+        began=record.by.since if record is not None else traces.journal.began,
+        targets={key: frozenset(path.lists) for key, path in traces.paths.by_partition.items()},
+        throttles=dict(_visible(traces.rates, shown.throttles, observed)),
+        undecided=shown.undecided,
+        unrestored=tuple(broker for broker in shown.throttles.brokers if not observed.is_alive(broker)),
         is_record_bare=record is not None and record.is_bare and _is_of_record(plan),
     )
 
 
-def _is_open(paths: PlanPaths, told: Recorded, record: RunRecord | None, observed: Observed, known: Evidence) -> bool:
+def _is_open(traces: _Traces, observed: Observed, shown: Evidence) -> bool:
     """Whether a run has not ended: a journal that lacks its end is outdated once the cluster shows all of it done."""
-    if record is not None:
-        return not record.is_over
-    is_done = stages_done(paths, observed) == len(paths.plan.stages) and not known.throttles.lists
-    return told.is_open and not is_done
+    if traces.record is not None:
+        return not traces.record.is_over
+    is_done = stages_done(traces.paths, observed) == len(traces.paths.plan.stages) and not shown.throttles.lists
+    return traces.journal.is_open and not is_done
 
 
 def _visible(ours: Items, throttles: ThrottleRecord, observed: Observed) -> Iterator[tuple[Key, str | None]]:

@@ -240,9 +240,9 @@ FAULTS = [
     ),
     Fault(
         "throttles that a crash left stay",
-        "leftovers._recorded_throttles",
+        "leftovers._Traces.throttles",
         "return record.throttles",
-        "return told.throttles",
+        "return self.journal.throttles",
         "crash 7",
     ),
     # What is told.
