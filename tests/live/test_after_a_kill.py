@@ -94,6 +94,7 @@ class Cases:
         ended = run("apply", "plan.json", "--yes", *self._where, cwd=place, kill=Kill(point=point))
         shutil.rmtree(place)
         if not ended.is_killed:
+            assert ended.code == 0, f"{ended.code}\n{ended.out}\n{ended.err}"
             self.counts["not killed"] += 1
             return
         bury(self.folder.kafka.bootstrap)
@@ -129,6 +130,8 @@ class Cases:
         if lost:
             yield f"an operator's values are gone: {lost}\n{text}"
         is_at_hand = "PLAN" in verb or record == "kept"
+        if is_at_hand and ended.code != 0:
+            yield f"the plan or the record was at hand, and it ended with {ended.code}\n{text}"
         if ours and is_at_hand:
             yield f"the plan or the record was at hand, and it left {ours}\n{text}"
         if moving and (is_at_hand or ended.code == 0) and "doctor" not in verb:
