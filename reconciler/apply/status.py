@@ -180,7 +180,7 @@ def _locked_by(admin: Admin) -> tuple[str | None, bool]:
     """Return who holds the lock, in words, None where nobody does; and whether this user may see that."""
     try:
         holder = admin.lock_holder()
-    except MissingRight:
+    except (MissingRight, ClusterUnavailable):  # a coordinator that is silent hides nothing of the run
         return None, False
     return (str(holder) if holder is not None else None), True
 

@@ -7,12 +7,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from reconciler.admin.port import ProgressHook
 from reconciler.admin.waits import WAITS, Wait, waiting_for
 from reconciler.command.terminal import heard, is_stream_colored, silent_seconds, tell
 from reconciler.model.run import RunProgress
 from reconciler.model.words import duration, number, rate, size
+
+if TYPE_CHECKING:
+    from reconciler.admin.port import ProgressHook  # every verb loads this module, few of them a cluster
 
 LAST_READ = "groups"
 """What is read last of a cluster."""
@@ -20,12 +23,13 @@ QUIET_SECONDS = 10.0
 """How long nothing is said before a line; less than the 15 s that are promised, for a busy machine may be late."""
 LOOK_SECONDS = 1.0
 WORKING = "Working."
+_BEAT = threading.Lock()
 IN_SECONDS = 300
 """How long a wait is told in seconds: `2 min` would stand still for too long."""
 
 
 @contextmanager
-def reading(then: str = "") -> Iterator[ProgressHook | None]:
+def reading(then: str = "") -> "Iterator[ProgressHook | None]":
     """Yield a hook that shows what is read of a cluster; None where nobody watches.
 
     `then` says what follows in the same block, such as `planning`: it is shown once all is read.
@@ -122,10 +126,14 @@ def _told_by_stage(cluster_name: str, wait: Wait) -> Callable[[RunProgress], Non
 
 
 @contextmanager
-def heartbeat() -> Iterator[None]:
-    """Tell within the block what is waited for, or that it is at work, whenever nothing else was told for a while."""
+def heartbeat(idle: str = WORKING) -> Iterator[None]:
+    """Tell within the block what is waited for, or that it is at work, whenever nothing else was told for a while.
+
+    Where `idle` is empty nothing is told while nothing is waited for.
+    """
     ended = threading.Event()
-    thread = threading.Thread(target=_beat, args=(ended,), name="heartbeat", daemon=True)
+    thread = threading.Thread(target=_beat, args=(ended, idle), name="heartbeat", daemon=True)
+    heard()
     thread.start()
     try:
         yield
@@ -134,10 +142,11 @@ def heartbeat() -> Iterator[None]:
         thread.join()
 
 
-def _beat(ended: threading.Event) -> None:
+def _beat(ended: threading.Event, idle: str = WORKING) -> None:
     while not ended.wait(LOOK_SECONDS):
-        if WAITS.is_real and silent_seconds() >= QUIET_SECONDS:
-            tell(waiting_line() or WORKING)
+        with _BEAT:  # a verb's and a run's beat at once
+            if WAITS.is_real and silent_seconds() >= QUIET_SECONDS and (line := waiting_line() or idle):
+                tell(line)
 
 
 def waiting_line() -> str:

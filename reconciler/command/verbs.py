@@ -35,8 +35,11 @@ def verb(
             asked = asked_for(context)
             if is_live:
                 refuse_state(asked, context.command_path.partition(" ")[2])
+            from reconciler.command.progress import heartbeat
+
             try:
-                return run(asked, *arguments, **values) or Exit.DONE
+                with heartbeat(idle=""):
+                    return run(asked, *arguments, **values) or Exit.DONE
             except Ended as ended:
                 return ended.code
 

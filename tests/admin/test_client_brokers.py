@@ -19,8 +19,9 @@ from kafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.structs import TopicPartition as KafkaPartition
 
 from reconciler.admin.client import KafkaAdmin, connect, observe, requests
+from reconciler.admin.client.exchange import NoAnswer, NotSent
 from reconciler.admin.client.offsets import end_offsets
-from reconciler.admin.client.wire import Build, NoAnswer, NotSent, Wire
+from reconciler.admin.client.wire import Build, Wire
 from reconciler.admin.port import Answer
 from reconciler.model.change import ConfigChange, ConfigOperation, CreateTopic
 from reconciler.model.cluster import LEADER_THROTTLED_RATE

@@ -91,7 +91,7 @@ def test_a_password_that_leaves_this_machine_in_the_clear_is_warned_of(
     *,
     is_told: bool,
 ) -> None:
-    def none(*_: object) -> None:
+    def none(*_: object, **__: object) -> None:
         raise ClusterUnavailable("none")
 
     monkeypatch.setattr(connecting, "reachable", none)

@@ -12,9 +12,10 @@ from helpers.certificates import Authority
 
 from reconciler.admin.client import connect, connecting, tls
 from reconciler.admin.client.checks import CAUSES, failed_check
+from reconciler.admin.client.exchange import NotSent
 from reconciler.admin.client.properties import translate
 from reconciler.admin.client.tls import Context, context_of
-from reconciler.admin.client.wire import NotSent, Wire
+from reconciler.admin.client.wire import Wire
 from reconciler.model.problem import CheckFailed, ClusterUnavailable
 
 pytestmark = pytest.mark.long
@@ -291,7 +292,7 @@ def test_a_server_that_fails_its_check_only_when_the_library_comes_is_not_tried_
     folder: Path, server: TlsServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where somebody steps in between our check and the library's."""
-    monkeypatch.setattr(connecting, "reachable", lambda servers, _context: servers)
+    monkeypatch.setattr(connecting, "reachable", lambda servers, *_, **__: servers)
     (folder / "strangers.pem").write_text(STRANGERS.certificate, "utf-8")
     servers = {"bootstrap.servers": f"127.0.0.1:{server.port}", "ssl.ca.location": str(folder / "strangers.pem")}
     with pytest.raises(CheckFailed) as refused:

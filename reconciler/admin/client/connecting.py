@@ -1,6 +1,6 @@
 """Opens the connections to a cluster, or says in one sentence why that cannot be.
 
-First it finds which bootstrap servers can be reached, by connections of its own: a dead one costs no time and gets a
+First it finds which bootstrap servers answer, by connections of its own: a dead or frozen one costs no time and gets a
 clear word. Then the library connects, and its log is listened to, because it raises nothing but a time-out.
 """
 
@@ -11,45 +11,56 @@ import ssl
 import struct
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import suppress
 from dataclasses import replace
-from itertools import repeat
+from functools import partial
 from typing import Self
 
 import kafka.errors
 from kafka import KafkaAdminClient
 from kafka.net import KafkaSSLTransport, KafkaTCPTransport
 from kafka.net.compat import KafkaNetClient
+from kafka.net.selector import NetworkSelector
 
 from reconciler.admin.client.checks import failed_check, final_refusal
 from reconciler.admin.client.errors import said
+from reconciler.admin.client.exchange import Connections, begin, within
 from reconciler.admin.client.oauth import TokenProvider, check_credentials_of_aws
 from reconciler.admin.client.properties import Connection
 from reconciler.admin.client.tls import Context
-from reconciler.admin.client.wire import RETRY_SECONDS, Wire
+from reconciler.admin.client.wire import CLOSE_SECONDS, RETRY_SECONDS, SETUP_SECONDS, Wire
 from reconciler.model.client_properties import AWS_MSK_IAM, OAUTHBEARER
 from reconciler.model.problem import CheckFailed, ClusterUnavailable
 
 logger = logging.getLogger(__name__)
 
+# So long all servers are waited for; then who has answered is enough, and the first one that does is.
 REACH_SECONDS = 4.0
-MOST_AT_ONCE = 16
 BOOTSTRAP_SECONDS = 10.0
-SETUP_SECONDS = 10.0
+# Where one has answered so soon, another that has said nothing within REACH_SECONDS is no more asked for long.
+NEAR_SECONDS = 1.0
 # These hand over a password, or a token, as it is.
 IN_THE_CLEAR = ("PLAIN", OAUTHBEARER)
 # ApiVersions, version 0, without a client's name: the one request that every broker answers before a login.
 WHAT_DO_YOU_SPEAK = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 
+SILENT, HUNG_UP = "it takes connections and says nothing", "it takes connections and hangs up"
+
 Server = tuple[str, int]
+Reason = str | CheckFailed | None
 Received = tuple[bytes, Exception | None]
 
 
 def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS, *, is_checked: bool = False) -> Wire:
     """Connect, or say in one sentence why that cannot be; `is_checked`: others of this connection stand already."""
-    setup_ms = int(setup_seconds * 1000)
+    # A connection that took too long may take longer the next time, but none keeps its asker for ever.
+    most_seconds = min(3 * setup_seconds, SETUP_SECONDS)
     # The admin client does not take these two, its connections do.
-    setup = {"socket_connection_setup_timeout_ms": setup_ms, "socket_connection_setup_timeout_max_ms": 3 * setup_ms}
+    setup = {
+        "socket_connection_setup_timeout_ms": int(setup_seconds * 1000),
+        "socket_connection_setup_timeout_max_ms": int(most_seconds * 1000),
+    }
     hear_last_answers()
     provider = connection.options.get("sasl_oauth_token_provider")
     if isinstance(provider, TokenProvider):
@@ -59,31 +70,49 @@ def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS, *, i
     if not is_checked:
         _warn_of_clear_text(connection)
     context = connection.options.get("ssl_context")
-    servers = reachable(connection.servers, None if is_checked or not isinstance(context, ssl.SSLContext) else context)
+    servers = reachable(
+        connection.servers,
+        context if isinstance(context, ssl.SSLContext) else None,
+        patience=0.0 if is_checked else REACH_SECONDS,
+    )
     started: list[KafkaNetClient] = []
 
     def start(**options: object) -> KafkaNetClient:
-        started.append(KafkaNetClient(**{**options, **setup}))
+        options |= setup
+        net = NetworkSelector(**options)
+        started.append(KafkaNetClient(net, Connections(net, **options), **options))
         return started[-1]
 
     began = time.monotonic()
+    client = partial(
+        KafkaAdminClient,
+        bootstrap_servers=[_shown(server) for server in servers],
+        bootstrap_timeout_ms=int(BOOTSTRAP_SECONDS * 1000),
+        kafka_client=start,
+        **connection.options,
+    )
     with _Listener(started, connection) as heard:
         try:
-            client = KafkaAdminClient(
-                bootstrap_servers=[_shown(server) for server in servers],
-                bootstrap_timeout_ms=int(BOOTSTRAP_SECONDS * 1000),
-                kafka_client=start,
-                **connection.options,
-            )
+            connected = within(BOOTSTRAP_SECONDS + CLOSE_SECONDS, client)
         except BaseException as error:
             for net_client in started:  # the library leaves its thread running when it cannot connect
-                net_client.close()
+                with suppress(TimeoutError):
+                    within(CLOSE_SECONDS, net_client.close)
             if isinstance(error, kafka.errors.KafkaError | OSError | ValueError):
                 raise _refusal(heard.reason or error, connection) from None
             raise
-    seconds = client.config["request_timeout_ms"] / 1000
-    took = time.monotonic() - began
-    return Wire(client, seconds, min(RETRY_SECONDS, seconds), connection=connection, opened_in_seconds=took)
+    seconds = connected.config["request_timeout_ms"] / 1000
+    wire = Wire(
+        connected,
+        seconds,
+        min(RETRY_SECONDS, seconds),
+        connection=connection,
+        opened_in_seconds=time.monotonic() - began,
+        setup_seconds=most_seconds,
+    )
+    if not is_checked and wire.opened_in_seconds < NEAR_SECONDS:
+        wire.avoid({*connection.servers} - {*servers})
+    return wire
 
 
 def open_another(wire: Wire, setup_seconds: float) -> Wire:
@@ -93,40 +122,70 @@ def open_another(wire: Wire, setup_seconds: float) -> Wire:
     """
     if wire.connection is None:
         raise ClusterUnavailable("These connections cannot be made a second time. Connect to the cluster anew.")
-    known = tuple((broker.host, broker.port) for broker in wire.manager.cluster.brokers())
+    brokers = wire.manager.cluster.brokers()
+    known = tuple((broker.host, broker.port) for broker in brokers if not wire.is_silent(broker.node_id))
     servers = known or wire.connection.servers
-    return open_wire(replace(wire.connection, servers=servers), setup_seconds, is_checked=True)
+    another = open_wire(replace(wire.connection, servers=servers), setup_seconds, is_checked=True)
+    another.avoided |= wire.avoided
+    another.silent |= wire.silent
+    return another
 
 
-def reachable(servers: Sequence[Server], context: ssl.SSLContext | None = None) -> tuple[Server, ...]:
-    """Return the servers that accept a connection, in the order given; none: ClusterUnavailable says why.
+def reachable(
+    servers: Sequence[Server], context: ssl.SSLContext | None = None, *, patience: float = REACH_SECONDS
+) -> tuple[Server, ...]:
+    """Return the servers that answer, in the order given; where none does, ClusterUnavailable says why.
 
-    With a context the handshake is tried here, too, so that what fails is told by its cause and a login is never begun.
-    A server that fails beside others that do not is left out, and told.
+    Each is asked what it speaks, behind a TLS handshake where there is a context, so that what fails is told by its
+    cause and a login is never begun. A server that fails its check beside others that do not is left out, and told.
+    Once one has answered, the others are waited for until `patience` is over: a frozen one keeps nobody from the rest.
     """
     # No message holds what stands in a property: a server is named by its place in the list.
     names = ["the broker"] if len(servers) == 1 else [f"server {place}" for place in range(1, len(servers) + 1)]
-    with ThreadPoolExecutor(MOST_AT_ONCE) as pool:
-        reasons = list(pool.map(_why_not, servers, names, repeat(context)))
-    found = tuple(server for server, reason in zip(servers, reasons, strict=True) if reason is None)
+    looks = [partial(_why_not, *one, context) for one in zip(servers, names, strict=True)]
+    reasons = _outcomes(looks, patience)
     failed = [reason for reason in reasons if isinstance(reason, CheckFailed)]
-    if found:
-        for error in failed:
-            logger.warning("%s It is left out. (%s)", error, error.code)
-        return found
+    # One that hangs up may do so because of our properties: where none answers, the library finds out which.
+    for fitting in ((None,), (HUNG_UP,)):
+        found = tuple(server for server, reason in zip(servers, reasons, strict=True) if reason in fitting)
+        if found:
+            for error in failed:
+                logger.warning("%s It is left out. (%s)", error, error.code)
+            return found
     if failed:
         raise failed[0]
     told = "; ".join(f"{name}: {reason}" for name, reason in zip(names, reasons, strict=True))
+    if SILENT in reasons:
+        raise ClusterUnavailable(
+            f"None of bootstrap.servers answers ({told}). "
+            "Look whether these brokers hang, as a stopped process or a stalled disk does, and whether a balancer "
+            "without brokers stands before them."
+        )
     raise ClusterUnavailable(
         f"None of bootstrap.servers can be reached ({told}). "
         "Check their names and ports, that the brokers run, and that the network between lets this machine through."
     )
 
 
-def _why_not(server: Server, name: str, context: ssl.SSLContext | None) -> str | CheckFailed | None:
+def _outcomes(looks: Sequence[Callable[[], Reason]], patience: float) -> list[Reason]:
+    """Return what each look says, once all have ended or one has found an answer and the patience is over."""
+    begun = [begin(look)[0] for look in looks]
+    end = time.monotonic() + BOOTSTRAP_SECONDS
+    ended, pending = wait(begun, patience)
+    while pending and not any(one.result() is None for one in ended):
+        more, pending = wait(pending, max(0.0, end - time.monotonic()), FIRST_COMPLETED)
+        ended |= more
+        if not more:
+            break
+    return [one.result() if one in ended else SILENT for one in begun]
+
+
+def _why_not(server: Server, name: str, context: ssl.SSLContext | None) -> Reason:
+    """Return why a server is not to be asked; None for one that answers."""
     try:
         with socket.create_connection(server, timeout=REACH_SECONDS) as connected:
-            return None if context is None else _failed_check(connected, server[0], name, context)
+            connected.settimeout(BOOTSTRAP_SECONDS)
+            return _answer(connected) if context is None else _answer_by_tls(connected, server[0], name, context)
     except TimeoutError:
         return f"no answer within {REACH_SECONDS:.0f} s"
     except (socket.gaierror, UnicodeError):
@@ -135,7 +194,17 @@ def _why_not(server: Server, name: str, context: ssl.SSLContext | None) -> str |
         return (error.strerror or type(error).__name__).lower()
 
 
-def _failed_check(connected: socket.socket, host: str, name: str, context: ssl.SSLContext) -> CheckFailed | None:
+def _answer(connected: socket.socket) -> str | None:
+    try:
+        connected.sendall(WHAT_DO_YOU_SPEAK)
+        return None if connected.recv(1) else HUNG_UP
+    except TimeoutError:
+        return SILENT
+    except ConnectionError:
+        return HUNG_UP
+
+
+def _answer_by_tls(connected: socket.socket, host: str, name: str, context: ssl.SSLContext) -> Reason:
     has_certificate = isinstance(context, Context) and context.has_certificate
     said = "Handshake failed"
     try:
@@ -143,12 +212,11 @@ def _failed_check(connected: socket.socket, host: str, name: str, context: ssl.S
             said = "Closed"
             # With TLS 1.3 a broker looks at a client's certificate after the handshake: wait for its answer.
             secured.sendall(WHAT_DO_YOU_SPEAK)
-            secured.recv(1)
+            return None if secured.recv(1) else HUNG_UP
     except TimeoutError:
-        return None  # one that is frozen, or very slow: the library waits longer
+        return SILENT
     except OSError as error:  # ssl.SSLError is one, too
-        return failed_check(f"{said}: {error}", name, has_certificate=has_certificate)
-    return None
+        return failed_check(f"{said}: {error}", name, has_certificate=has_certificate) or HUNG_UP
 
 
 def hear_last_answers() -> None:

@@ -10,7 +10,8 @@ from kafka.protocol.consumer import OffsetCommitRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, answer, missing_right, name_of
-from reconciler.admin.client.wire import NotSent, Wire, batches, tries
+from reconciler.admin.client.exchange import NotSent
+from reconciler.admin.client.wire import Wire, batches, tries
 from reconciler.admin.port import Answer
 from reconciler.model.problem import ClusterUnavailable
 from reconciler.model.topic_partition import TopicPartition

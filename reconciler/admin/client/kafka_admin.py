@@ -1,11 +1,14 @@
 """Offers the port over real connections; what each method returns and raises is said there, in `admin.port`."""
 
+import logging
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+
+from kafka.protocol.admin import DescribeLogDirsRequest
 
 from reconciler.admin.client import group_writes, groups, log_dirs, observe, records, requests, transactions, vitals
 from reconciler.admin.client.connecting import open_wire
@@ -31,6 +34,9 @@ from reconciler.model.lock import Holder, RateRequest
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, LateTransactions, Quorum, Rights
+from reconciler.model.words import listed
+
+logger = logging.getLogger(__name__)
 
 LAG_TRIES = 5
 LAG_SECONDS = 0.5
@@ -82,6 +88,7 @@ class KafkaAdmin:
             topics = observe.with_eligible_leaders(self.wire, observe.topics_with_reassignments(self.wire))
         with _step(tell, "log dirs"):
             disks = log_dirs.disks(self.wire, alive)
+            _warn_of_silent(self.wire, {*alive} - disks.log_dirs.keys())
             observe.check_for_hidden_topics(self.wire, topics, (key for key, _ in disks.replica_paths))
         configs = self._configs_of(topics, tell)
         with _step(tell, "end offsets"):
@@ -264,6 +271,15 @@ def _step(tell: ProgressHook, what: str) -> Iterator[None]:
     tell(what, 0, 1)
     yield
     tell(what, 1, 1)
+
+
+def _warn_of_silent(wire: Wire, brokers: Collection[int]) -> None:
+    if brokers and wire.is_supported(DescribeLogDirsRequest, 0):
+        logger.warning(
+            "No answer came from %s, which the cluster counts as alive: log dirs, sizes and configs there, and groups "
+            "that are coordinated there, are unknown. See whether it hangs, then look again. (KR654)",
+            f"broker{'s' if len(brokers) > 1 else ''} {listed(sorted(brokers))}",
+        )
 
 
 def _with_disks(broker: Broker, disks: DiskUse) -> Broker:

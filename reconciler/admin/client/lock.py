@@ -76,7 +76,7 @@ def ask_rate(wire: Wire, request: RateRequest, waiting: WaitHook | None = None) 
 def lock_holder(wire: Wire) -> Holder | None:
     """Return who holds the lock, None where it is free or its holder cannot be told for some seconds."""
     asking = Member(wire, Holder("", "", "", 0, ""))
-    deadline = now() + HOLDER_SECONDS
+    deadline = now() + (wire.moment_seconds if any(map(wire.is_silent, wire.brokers())) else HOLDER_SECONDS)
     while True:
         try:
             found = asking.described()

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 from kafka.protocol.consumer import OffsetCommitRequest
 
 from reconciler.admin.client.errors import NONE, answer, name_of
+from reconciler.admin.client.exchange import NotSent
 from reconciler.admin.client.group_writes import NAMED_TOPICS, NOT_DONE, coordinators
 from reconciler.admin.client.groups import offsets
 from reconciler.admin.client.lock_member import ILLEGAL_GENERATION, REBALANCE, UNKNOWN_MEMBER, Member
 from reconciler.admin.client.observe import topics
-from reconciler.admin.client.wire import NotSent, Wire, tries
+from reconciler.admin.client.wire import Wire, tries
 from reconciler.admin.port import Answer
 from reconciler.model.lock import LOCK_GROUP, OFFSETS_TOPIC
 from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown

@@ -15,9 +15,10 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE, REQUEST_TIMED_OUT, missing_right, name_of, said
+from reconciler.admin.client.exchange import NoAnswer, NotSent
 from reconciler.admin.client.group_writes import coordinator_question
 from reconciler.admin.client.groups import GROUP_ID_NOT_FOUND, ConsumerGroupDescribeRequest
-from reconciler.admin.client.wire import NoAnswer, NotSent, Wire
+from reconciler.admin.client.wire import Wire
 from reconciler.model.lock import LOCK_GROUP, Holder, RateRequest, StopRequest
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused
 

@@ -119,6 +119,8 @@ class _Reader:
         options: dict[str, object] = {
             "client_id": self.given.get("client.id", "kafka-reconciler"),
             "reconnect_backoff_max_ms": 1000,  # as in Java; the library's own 30 s hide a broker that has come back
+            # A broker waits 30 s for a controller that is frozen before it asks the next one, and then answers.
+            "request_timeout_ms": 35_000,
         }
         for name, option in sorted({**MILLISECONDS, **BYTES}.items()):
             if name in self.given and self.given[name] != "-1":

@@ -28,8 +28,9 @@ from reconciler.admin.client.errors import (
     missing_right,
     name_of,
 )
+from reconciler.admin.client.exchange import NotSent
 from reconciler.admin.client.observe import BROKER_RESOURCE, TOPIC_RESOURCE, config_question
-from reconciler.admin.client.wire import Build, NotSent, Wire, batches, by_topic, tries
+from reconciler.admin.client.wire import Build, Wire, batches, by_topic, tries
 from reconciler.admin.port import Answer
 from reconciler.admin.waits import waiting_for
 from reconciler.model.change import ConfigChange, ConfigOperation, CreatePartitions, CreateTopic

@@ -4,10 +4,11 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import count, repeat
+from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, TypeVar
 
 import kafka.errors
@@ -20,12 +21,13 @@ from reconciler.admin.client.errors import (
     RETRIABLE,
     THROTTLING_QUOTA_EXCEEDED,
     name_of,
-    said,
 )
+from reconciler.admin.client.exchange import NoAnswer, NotSent, begin, exchange, look_for_brokers, within
 from reconciler.admin.client.properties import Connection
 from reconciler.admin.waits import WAITS, waiting_for
 from reconciler.model.problem import CheckFailed, ClusterUnavailable, NotOffered, OutcomeUnknown
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import few
 
 if TYPE_CHECKING:
     from kafka import KafkaAdminClient
@@ -37,26 +39,23 @@ logger = logging.getLogger(__name__)
 Item = TypeVar("Item")
 
 REQUEST_SECONDS = 30.0
-# One that is frozen takes a request and never answers: the first try is short, another broker gets the second.
+# One that is frozen takes a connection, or a request, and never answers: after so long another one is asked.
 FIRST_TRY_SECONDS = 10.0
+MOST_ASKED = 2
+SETUP_SECONDS = 10.0
+CLOSE_SECONDS = 5.0
 RETRY_SECONDS = 15.0
 ONE_BROKER_SECONDS = 2.0
 PAUSE_SECONDS = 0.2
-# How soon it is seen that a quota lets requests through again.
-QUOTA_SECONDS = 0.05
 # A broker that did not answer is asked last for so long: one that is frozen still accepts connections.
 AVOID_SECONDS = 30.0
-# One that is silent keeps whoever asks it waiting; what may be left out is not asked of it again for so long.
-SILENT_SECONDS = 30.0
+# One that is silent keeps whoever asks it waiting; for so long it is left out, or is asked for a moment only.
+SILENT_SECONDS = 60.0
 # The library fails a request when five are under way to one broker.
 MOST_AT_ONCE = 4
 
 Build = Callable[[], "ApiMessage"]
 """Makes a request; a fresh one for each try, because sending one fixes its version."""
-
-
-class NotSent(Exception):
-    """The request did not leave this machine."""
 
 
 class NotLetIn(NotSent):
@@ -67,17 +66,14 @@ class NotLetIn(NotSent):
         self.node, self.refusal = node, refusal
 
 
-class NoAnswer(Exception):
-    """The request may have arrived, but no answer came."""
-
-
 @dataclass(slots=True)
 class Wire:
     """Connections to one cluster. No broker is taken for the controller: any of them forwards to the active one.
 
     `silent`: until when one that kept a question waiting in vain is left out. `refused`: which check failed at which
     broker, and until when that counts. `guard` is called before each request that writes, repeated ones too; what it
-    raises is raised instead. `opened_in_seconds`: how long the first connection took, with its checks and login.
+    raises is raised instead. `opened_in_seconds`: how long the first connection took, with its checks and login;
+    `setup_seconds`: how long another one may take.
     """
 
     client: "KafkaAdminClient"
@@ -90,6 +86,7 @@ class Wire:
     connection: Connection | None = None
     guard: Callable[[], None] | None = None
     opened_in_seconds: float = 0.0
+    setup_seconds: float = SETUP_SECONDS
 
     @property
     def manager(self) -> "KafkaConnectionManager":
@@ -101,15 +98,24 @@ class Wire:
         """How long a broker may work on a write: less than we wait, so that its own word comes first."""
         return int(self.request_seconds * 1000 * 2 / 3)
 
+    @property
+    def moment_seconds(self) -> float:
+        """How long a broker gets that was silent a moment ago: enough for one that is well, however far away."""
+        return max(ONE_BROKER_SECONDS, 2 * self.opened_in_seconds)
+
     def read(self, build: Build, node_id: int | None = None) -> "ApiMessage":
         """Return the answer of that broker, or of any; asks again, and others, for `retry_seconds`."""
         closed: set[int] = set()
         reason = ""
+        is_silent = node_id is not None and self.is_silent(node_id)
         with waiting_for(_answer_of(node_id)):
-            for number in tries(self.retry_seconds):
-                seconds = self.request_seconds if number else min(FIRST_TRY_SECONDS, self.request_seconds)
+            for number in tries(min(self.moment_seconds, self.retry_seconds) if is_silent else self.retry_seconds):
                 try:
-                    response = self.ask(build, node_id, seconds)
+                    response = (
+                        self._first_answer(build, closed)
+                        if node_id is None
+                        else self.ask(build, node_id, self._patience(node_id, is_first=not number))
+                    )
                     reason = _retriable_error(response)
                     if not reason:
                         return response
@@ -137,10 +143,12 @@ class Wire:
     def ask(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
         """Return that broker's answer, or any one's, within so long; tried once, raises NotSent or NoAnswer."""
         node, request = self._choose() if node_id is None else node_id, build()
+        began = time.monotonic()
+        setup_seconds = min(self.setup_seconds, seconds) if self.is_silent(node) else self.setup_seconds
         try:
             if self.manager.cluster.broker_metadata(node) is None:
-                self.manager.run(_look_for_brokers, self.manager, self._choose())
-            response = self.manager.run(_exchange, self.manager, request, node, int(seconds * 1000))
+                look_for_brokers(self.manager, self._choose(), min(seconds, FIRST_TRY_SECONDS), self.setup_seconds)
+            response = exchange(self.manager, request, node, seconds, setup_seconds)
         except kafka.errors.IncompatibleBrokerVersion:
             name = type(request).__name__.removesuffix("Request")
             raise NotOffered(
@@ -149,6 +157,8 @@ class Wire:
             ) from None
         except (NotSent, NoAnswer) as error:
             self.avoided[node] = time.monotonic() + AVOID_SECONDS
+            if isinstance(error, NotSent) or seconds >= self.request_seconds:
+                self._note_silence(node, began)
             refusal = self._refusal(error, node) if isinstance(error, NotSent) else None
             if refusal is not None:
                 raise NotLetIn(str(error), node, refusal) from None
@@ -175,13 +185,25 @@ class Wire:
         if not is_waiting_for_all:
             builds = {node: build for node, build in builds.items() if not self.is_silent(node)}
         allowed = self.request_seconds if seconds is None else seconds
-        with waiting_for(f"answers of {len(builds)} brokers"), _threads(max(1, len(builds))) as pool:
-            answers = list(pool.map(self._read_or_none, builds.values(), builds, repeat(allowed)))
-        return {node: answer for node, answer in zip(builds, answers, strict=True) if answer is not None}
+        answers: dict[int, ApiMessage | None] = {}
+
+        def ask(node: int) -> None:
+            answers[node] = self._read_or_none(builds[node], node, allowed)
+
+        with waiting_for(lambda: _answers_of(builds, answers)), _threads(max(1, len(builds))) as pool:
+            list(pool.map(ask, builds))
+        return {node: answer for node in builds if (answer := answers[node]) is not None}
 
     def brokers(self) -> list[int]:
         """Return the brokers that the library knows as alive."""
         return sorted(broker.node_id for broker in self.manager.cluster.brokers())
+
+    def avoid(self, servers: Collection[tuple[str, int]]) -> None:
+        """Take brokers at these addresses for silent, which did not answer a moment ago."""
+        now = time.monotonic()
+        for broker in self.manager.cluster.brokers():
+            if (broker.host, broker.port) in servers:
+                self.avoided[broker.node_id], self.silent[broker.node_id] = now + AVOID_SECONDS, now + SILENT_SECONDS
 
     def is_silent(self, node: int) -> bool:
         """Whether that broker kept a question waiting in vain a moment ago."""
@@ -193,8 +215,42 @@ class Wire:
         return supported is not None and supported[1] >= version
 
     def close(self) -> None:
-        """Close all connections."""
-        self.client.close()
+        """Close all connections, as far as the library does so in time."""
+        with suppress(TimeoutError):
+            within(CLOSE_SECONDS, self.client.close)
+
+    def _patience(self, node: int, *, is_first: bool) -> float:
+        """Return how long one broker may take that alone can answer: one that is thawed does so in a moment."""
+        if self.is_silent(node):
+            return min(self.moment_seconds, self.request_seconds)
+        return min(FIRST_TRY_SECONDS, self.request_seconds) if is_first else self.request_seconds
+
+    def _first_answer(self, build: Build, closed: set[int]) -> "ApiMessage":
+        """Return what the first of some brokers answers: the next one is asked beside one that is silent for a while.
+
+        One that is frozen never answers. One that hands a question on to a controller that is frozen does, after 30 s
+        (controller.socket.timeout.ms), and so would the next one: what it was asked is not given up.
+        """
+        pending: dict[Future[ApiMessage], int] = {}
+        left = min(MOST_ASKED, max(1, len(self.brokers())))
+        while True:
+            if left:
+                left, node = left - 1, self._choose()
+                pending[begin(partial(self.ask, build, node, self.request_seconds))[0]] = node
+            ended, _ = wait(pending, FIRST_TRY_SECONDS if left else None, FIRST_COMPLETED)
+            for one in ended:
+                node = pending.pop(one)
+                # Until the others have answered this question they keep the next one waiting, too.
+                others = {*self.brokers()} - {node} if pending else ()
+                self.avoided |= dict.fromkeys(others, time.monotonic() + AVOID_SECONDS)
+                error = one.exception()
+                if error is None:
+                    return one.result()
+                if isinstance(error, NotLetIn):
+                    closed.add(error.node)
+                if not pending:
+                    raise error
+            self.avoided |= dict.fromkeys(pending.values(), time.monotonic() + AVOID_SECONDS)
 
     def _write(self, build: Build, node_id: int | None, seconds: float) -> "ApiMessage":
         closed: set[int] = set()
@@ -221,15 +277,14 @@ class Wire:
                     raise self._unknown(str(error)) from None
         raise NotSent(reason)
 
-    def _read_or_none(self, build: Build, node_id: int, seconds: float) -> "ApiMessage | None":
-        began = time.monotonic()
-        answer = self._asked_for_a_moment(build, node_id, seconds)
-        # One that is down refuses at once, so whoever took longer is frozen, or cut off from here.
-        if answer is None and time.monotonic() - began > 2 * ONE_BROKER_SECONDS:
-            self.silent[node_id] = time.monotonic() + SILENT_SECONDS
-        return answer
+    def _note_silence(self, node: int, began: float) -> None:
+        """Take note of a broker that kept its asker waiting: one that is down refuses at once."""
+        now = time.monotonic()
+        if self.is_silent(node) or now - began > 2 * ONE_BROKER_SECONDS:
+            self.silent[node] = now + SILENT_SECONDS
 
-    def _asked_for_a_moment(self, build: Build, node_id: int, seconds: float) -> "ApiMessage | None":
+    def _read_or_none(self, build: Build, node_id: int, seconds: float) -> "ApiMessage | None":
+        seconds = min(seconds, self.moment_seconds) if self.is_silent(node_id) else seconds
         for _ in tries(ONE_BROKER_SECONDS):
             try:
                 response = self.ask(build, node_id, seconds)
@@ -303,6 +358,11 @@ def _answer_of(node_id: int | None) -> str:
     return "an answer of the cluster" if node_id is None else f"an answer of broker {node_id}"
 
 
+def _answers_of(asked: Collection[int], answered: Collection[int]) -> str:
+    missing = sorted(node for node in asked if node not in answered)
+    return _answer_of(missing[0]) if len(missing) == 1 else f"answers of brokers {few(missing)}" if missing else ""
+
+
 def _count_quota(node: int, milliseconds: int) -> None:
     """Take note of what a quota makes us wait, and tell of it the first time; the library would each time."""
     if milliseconds and not WAITS.held_back:
@@ -311,40 +371,6 @@ def _count_quota(node: int, milliseconds: int) -> None:
             "later; raise the quota of its user or client id to be faster. (KR731)", node, milliseconds
         )  # fmt: skip
     WAITS.held_back += milliseconds / 1000
-
-
-async def _look_for_brokers(manager: "KafkaConnectionManager", guide: int) -> None:
-    """Learn of brokers that came, or came back: the library asks for them every five minutes only."""
-    try:
-        await manager.cluster.refresh_metadata(guide)
-    except (kafka.errors.KafkaError, OSError) as error:
-        raise NotSent(f"broker {guide}: {said(error)}") from error
-
-
-async def _exchange(
-    manager: "KafkaConnectionManager", request: "ApiMessage", node_id: int, timeout_ms: int
-) -> "ApiMessage":
-    """Send and await the answer, telling apart what was certainly not sent."""
-    try:
-        connection = manager.get_connection(node_id)
-        await connection
-    except (kafka.errors.KafkaError, OSError) as error:
-        raise NotSent(f"broker {node_id}: {said(error)}") from error
-    deadline = time.monotonic() + timeout_ms / 1000
-    # While a quota holds us back the library sends nothing; it looks once whether that is over, and may be too early.
-    while "throttle" in connection.paused and time.monotonic() < deadline:
-        await manager._net.sleep(QUOTA_SECONDS)  # noqa: SLF001
-        connection._maybe_unthrottle()  # noqa: SLF001
-    if not connection.connected:
-        raise NotSent(f"broker {node_id}: connection closed")
-    try:
-        return await connection.send_request(request, request_timeout_ms=timeout_ms)
-    except kafka.errors.IncompatibleBrokerVersion:
-        raise
-    except kafka.errors.NodeNotReadyError as error:
-        raise NotSent(f"broker {node_id}: {said(error)}") from None
-    except (kafka.errors.KafkaError, OSError) as error:
-        raise NoAnswer(f"broker {node_id}: {said(error)}") from None
 
 
 def _retriable_error(response: "ApiMessage") -> str:

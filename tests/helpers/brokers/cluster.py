@@ -142,7 +142,8 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
 
     def listener(self, name: str, broker_id: int = 1) -> str:
         """Where one of `listeners` is, as host:port."""
-        return f"{self._host(broker_id)}:{self._port(broker_id) + 69 + [*self.listeners].index(name)}"
+        first = 69 + [*self.listeners].index(name) * max(self.broker_ids)
+        return f"{self._host(broker_id)}:{self._port(broker_id) + first}"
 
     @property
     def alive(self) -> tuple[int, ...]:
