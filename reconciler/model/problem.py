@@ -226,6 +226,12 @@ class ClusterUnavailable(ReconcilerError):
     is_passing = True
 
 
+class NamesDiffer(ClusterUnavailable):
+    """One answer of the cluster lists topics that another does not know: nothing may follow from either."""
+
+    code = "KR612"
+
+
 class CheckFailed(ClusterUnavailable):
     """Broker and client will not come together as things are: nothing more is sent, and nothing is tried again."""
 

@@ -155,7 +155,8 @@ class Vitals:
 
     `cluster`: brokers, topics, configs, reassignments, and sizes where log dirs told them. `settings`: some of each
     broker's configs as they are in force, wherever they were set. `locked_by`: who holds the cluster's lock, in words;
-    None where nobody does, or where it was not told.
+    None where nobody does, or where it was not told. Without `has_topic_configs` no broker can be called safe to stop:
+    a topic's own min.insync.replicas is unknown.
     """
 
     cluster: Cluster
@@ -167,3 +168,4 @@ class Vitals:
     locked_by: str | None = None
     transactions: LateTransactions = LateTransactions()
     unexamined: tuple[str, ...] = ()
+    has_topic_configs: bool = True

@@ -180,7 +180,8 @@ def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook |
     seen = reader.read("topics", lambda: admin.topics(sorted(rights.topics))) or {}
     seen = reader.read("eligible leaders", lambda: admin.with_eligible_leaders(seen)) or seen
     told = [name for name in sorted(seen) if DESCRIBE_CONFIGS in rights.topics.get(name, ())]
-    configs = reader.read("topic configs", lambda: admin.topic_configs(told)) or {}
+    read = reader.read("topic configs", lambda: admin.topic_configs(told))
+    configs = read or {}
     if len(told) < len(seen):
         reader.unexamined.append(f"configs of {len(seen) - len(told)} topics: a right is missing")
     if rights.hidden:
@@ -213,6 +214,7 @@ def examine(admin: Admin, topics: Collection[str] = (), progress: ProgressHook |
         locked_by=str(holder) if holder is not None else None,
         transactions=late,
         unexamined=tuple(reader.unexamined),
+        has_topic_configs=read is not None,
     )
 
 

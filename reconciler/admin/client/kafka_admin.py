@@ -148,10 +148,10 @@ class KafkaAdmin:
         return log_dirs.disks(self.wire, broker_ids, topic_partitions)
 
     def topic_configs(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
-        return observe.topic_configs(self.wire, names)
+        return self._agreed(partial(observe.topic_configs, self.wire), names)
 
     def topic_settings(self, names: Collection[str]) -> Mapping[str, Mapping[str, str]]:
-        return observe.topic_configs(self.wire, names, sources=observe.NOT_DEFAULT)
+        return self._agreed(partial(observe.topic_configs, self.wire, sources=observe.NOT_DEFAULT), names)
 
     def broker_configs(self, broker_ids: Collection[int]) -> Mapping[int, Mapping[str, str]]:
         return observe.broker_configs(self.wire, broker_ids)
@@ -253,16 +253,29 @@ class KafkaAdmin:
         return [broker.id for broker in self.brokers().values() if not broker.is_fenced]
 
     def _configs_of(self, names: Collection[str], tell: ProgressHook) -> dict[str, dict[str, str]]:
-        """Return the overrides of topics that metadata showed; a broker that lags behind is given some time."""
         tell("topic configs", 0, len(names))
-        found = observe.topic_configs(self.wire, names, partial(tell, "topic configs"))
-        for _ in range(LAG_TRIES):
-            missing = [name for name in names if name not in found]
-            if not missing:
-                break
-            self.clock.sleep(LAG_SECONDS)
-            found |= observe.topic_configs(self.wire, missing)
+        read = partial(observe.topic_configs, self.wire, tick=partial(tell, "topic configs"))
+        found = self._agreed(read, names)
         tell("topic configs", len(names), len(names))
+        return found
+
+    def _agreed(
+        self, read: Callable[[Collection[str]], dict[str, dict[str, str]]], names: Collection[str]
+    ) -> dict[str, dict[str, str]]:
+        """Return the configs of topics; one that is lacking was deleted: metadata, asked again, does not list it.
+
+        A broker that lags behind is given some time. Raises NamesDiffer where it stays so.
+        """
+        found = read(names)
+        for turn in range(LAG_TRIES + 1):
+            missing = [name for name in names if name not in found]
+            listed_still = sorted(observe.topics(self.wire, missing))
+            if not listed_still:
+                break
+            if turn == LAG_TRIES:
+                raise observe.names_differ("Metadata", listed_still, "DescribeConfigs")
+            self.clock.sleep(LAG_SECONDS)
+            found |= read(listed_still)
         return found
 
 

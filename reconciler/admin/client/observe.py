@@ -29,13 +29,14 @@ from reconciler.admin.client.errors import (
     missing_right,
     name_of,
 )
-from reconciler.admin.client.wire import Wire, batches
+from reconciler.admin.client.wire import Wire, batches, tries
 from reconciler.admin.port import Reassignment
 from reconciler.model.cluster import BROKER_SETTINGS, Broker, Partition, Topic
 from reconciler.model.config_value import UNREADABLE
-from reconciler.model.problem import ClusterUnavailable, MissingRight
+from reconciler.model.problem import ClusterUnavailable, MissingRight, NamesDiffer
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.topic_partition import TopicPartition
+from reconciler.model.words import few
 
 if TYPE_CHECKING:
     from kafka.protocol.admin import DescribeConfigsResponse, DescribeQuorumResponse
@@ -47,6 +48,7 @@ TOPIC_RESOURCE, BROKER_RESOURCE = ConfigResourceType.TOPIC, ConfigResourceType.B
 TOPICS_A_REQUEST = 500  # an answer holds some forty configs of each
 TOPICS_OF_METADATA = 2_000  # whose answers are smaller than those with configs
 ELR_TOPICS_A_REQUEST = 200  # the broker pages by 2,000 partitions, and each page repeats the names that are left
+LAG_SECONDS = 2.5  # how long a broker may be behind with what it has heard from the controller
 METADATA_TOPIC = "__cluster_metadata"  # what the quorum of controllers replicates (KIP-500)
 # The highest metadata.version of each release, which is all that a cluster tells of its version (KIP-584).
 LAST_METADATA_VERSION = {
@@ -154,7 +156,30 @@ def topics_with_reassignments(wire: Wire) -> dict[str, Topic]:
     before = reassignments(wire)
     found = topics(wire, None)
     after = reassignments(wire)
+    _check_names(wire, {key.topic for key in after} - found.keys())
     return {name: _with_reassignments(topic, before, after) for name, topic in found.items()}
+
+
+def _check_names(wire: Wire, moving: Collection[str]) -> None:
+    """Raise NamesDiffer where topics stay in motion that metadata does not know; one that was just made is known soon.
+
+    Raises MissingRight for one that this user may not describe: only where it is named does Kafka say so.
+    """
+    for _ in tries(LAG_SECONDS if moving else 0.0):
+        moving = {*moving} - topics(wire, moving).keys()
+        moving = moving & {key.topic for key in reassignments(wire)} if moving else ()
+        if not moving:
+            return
+    raise names_differ("ListPartitionReassignments", moving, "Metadata")
+
+
+def names_differ(listing: str, names: Collection[str], other: str) -> NamesDiffer:
+    """Return the error for topics that the answer to one request lists, and that another request does not know."""
+    return NamesDiffer(
+        f"{listing} lists {few(sorted(names))}, which {other} does not know: names of topics differ between answers. "
+        "A proxy that renames topics does that, and a broker whose metadata lags. Nothing is shown of such a cluster: "
+        "connect to the brokers themselves, or try again."
+    )
 
 
 def topic_configs(

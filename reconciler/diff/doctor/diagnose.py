@@ -37,6 +37,7 @@ def diagnose(
     is_moving = any(partition.is_reassigning for _, partition in cluster.partitions())
     min_isr = brokers_min_isr(cluster, vitals.settings)
     blocking = blocking_partitions(cluster, min_isr)
+    alive = [one for one in sorted(cluster.brokers) if cluster.is_alive(one)]
     findings: list[Finding] = [
         *(Finding(each.code, Severity.WARNING, each.message) for each in of_client),
         *_another_cluster(vitals, desired),
@@ -61,7 +62,7 @@ def diagnose(
         features=vitals.features,
         rights=needed,
         throttles=throttles,
-        safe_to_stop=tuple(one for one in sorted(cluster.brokers) if cluster.is_alive(one) and one not in blocking),
+        safe_to_stop=tuple(one for one in alive if vitals.has_topic_configs and one not in blocking),
         blocking=blocking,
         quorum=vitals.quorum,
         start=start_order(cluster, min_isr),

@@ -47,7 +47,7 @@ class Refusing(FarAway):
 
     async def _ask(self, client: Ends, there: asyncio.StreamWriter, versions: dict[int, int]) -> None:
         """Hand requests on; keep, by correlation id, the version of those that ask for versions."""
-        while frame := await _frame(client[0]):
+        while frame := await next_frame(client[0]):
             key, version = (int.from_bytes(frame[at : at + 2]) for at in (0, 2))
             self.asked.append(key)
             if key in self.lacking:
@@ -55,20 +55,20 @@ class Refusing(FarAway):
             if key in self.refused:
                 answer = REFUSALS[key](self.refused[key]).encode(version=version)  # type: ignore[attr-defined]
                 tagged = b"\0" if version >= FIRST_FLEXIBLE[key] else b""
-                _send(client[1], frame[4:8] + tagged + bytes(answer))
+                send_frame(client[1], frame[4:8] + tagged + bytes(answer))
                 continue
             if key == API_VERSIONS:
                 versions[int.from_bytes(frame[4:8])] = version
-            _send(there, frame)
+            send_frame(there, frame)
             await there.drain()
         there.close()
 
     async def _answer(
         self, source: asyncio.StreamReader, writer: asyncio.StreamWriter, versions: dict[int, int]
     ) -> None:
-        while frame := await _frame(source):
+        while frame := await next_frame(source):
             version = versions.pop(int.from_bytes(frame[:4]), None)
-            _send(writer, frame if version is None else frame[:4] + self._without(frame[4:], version))
+            send_frame(writer, frame if version is None else frame[:4] + self._without(frame[4:], version))
             await writer.drain()
         writer.close()
 
@@ -88,7 +88,7 @@ class Refusing(FarAway):
         return bytes(again.encode(version=version))
 
 
-async def _frame(source: asyncio.StreamReader) -> bytes:
+async def next_frame(source: asyncio.StreamReader) -> bytes:
     """Return the next request or answer; nothing at the end."""
     try:
         return await source.readexactly(int.from_bytes(await source.readexactly(4)))
@@ -96,5 +96,5 @@ async def _frame(source: asyncio.StreamReader) -> bytes:
         return b""
 
 
-def _send(writer: asyncio.StreamWriter, frame: bytes) -> None:
+def send_frame(writer: asyncio.StreamWriter, frame: bytes) -> None:
     writer.write(len(frame).to_bytes(4) + frame)
