@@ -279,10 +279,10 @@ class Admin(Protocol):
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
         """Change a broker's dynamic configs incrementally; only that broker can answer."""
 
-    def groups(self, group_ids: Collection[str] | None = None) -> Mapping[str, Group]:
-        """Return these groups, or every one that this user may see, with members and committed offsets.
+    def groups(self, group_ids: Collection[str] | None = None, but: Collection[str] = ()) -> Mapping[str, Group]:
+        """Return these groups, or every one `but` some, with members and committed offsets.
 
-        One that does not exist is left out; one that is named and may not be seen raises MissingRight.
+        One that does not exist is left out; some that may not be described raise MissingRight with all their names.
         """
 
     def log_offsets(self, topic_partitions: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:

@@ -299,10 +299,10 @@ class SimulatedAdmin:
         )
         return answers[broker_id]
 
-    def groups(self, group_ids: Collection[str] | None = None) -> Mapping[str, Group]:
+    def groups(self, group_ids: Collection[str] | None = None, but: Collection[str] = ()) -> Mapping[str, Group]:
         self._before("groups")
-        wanted = None if group_ids is None else frozenset(group_ids)
-        found = (group for group in self.cluster.groups if wanted is None or group.group_id in wanted)
+        wanted = {group.group_id for group in self.cluster.groups} - {*but} if group_ids is None else {*group_ids}
+        found = (group for group in self.cluster.groups if group.group_id in wanted)
         return {group.group_id: views.coordinated(group, self.cluster) for group in found}
 
     def log_offsets(self, topic_partitions: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:

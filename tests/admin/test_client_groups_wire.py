@@ -273,3 +273,39 @@ def test_a_coordinator_that_is_down_is_told_with_what_is_certainly_not_written()
     known.brokers.down.add(2)
     with pytest.raises(ClusterUnavailable, match=r"1 of 1 items are certainly not written\. Try again"):
         group_writes.delete_groups(known.brokers.wire(), ["g"])
+
+
+def test_groups_that_may_not_be_described_are_named_at_once_whatever_their_kind_and_the_others_can_be_had() -> None:
+    kinds = {"a": "classic", "b": "consumer", "c": "share", "d": "streams", "e": "classic"}
+    hidden = {"a", "b", "c", "d"}
+
+    def code(name: str) -> int:
+        return 30 if name in hidden else 0
+
+    def script(_node: int, request: "ApiMessage") -> "ApiMessage":
+        match type(request).__name__:
+            case "ListGroupsRequest":
+                form = ListGroupsResponse.ListedGroup
+                listed = [
+                    form(group_id=name, group_type=kind, protocol_type="consumer") for name, kind in kinds.items()
+                ]
+                return ListGroupsResponse(error_code=0, groups=listed)
+            case "DescribeGroupsRequest":
+                told = DescribeGroupsResponse.DescribedGroup
+                return DescribeGroupsResponse(
+                    groups=[told(error_code=code(name), group_id=name, members=[]) for name in request.groups]
+                )
+            case "ConsumerGroupDescribeRequest":
+                described = ConsumerGroupDescribeResponse.DescribedGroup(error_code=30, group_id="b", members=[])
+                return ConsumerGroupDescribeResponse(groups=[described])
+        return OffsetFetchResponse(error_code=code(request.group_id), topics=[])
+
+    asking = Brokers(script, nodes=(1,), versions={69: (0, 1)}).wire()
+    for read in (lambda: groups.groups(asking, [1]), lambda: groups.all_groups(asking, [1])):
+        with pytest.raises(
+            MissingRight, match=r"Describe on group a, b, c and 1 more, which this user lacks"
+        ) as refused:
+            read()
+        assert refused.value.names == hidden
+    assert list(groups.all_groups(asking, [1], but=refused.value.names)) == ["e"]
+    assert groups.hidden_groups(asking, groups.listed_groups(asking)) == sorted(hidden)

@@ -18,6 +18,7 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.desired import Desired, DesiredCluster, TopicPolicy
 from reconciler.model.diagnosis import Diagnosis, Finding, KnownRun, Whose
+from reconciler.model.lock import LOCK_GROUP
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.sample import ReplicaOnDisk
 from reconciler.model.starting import Start
@@ -371,7 +372,7 @@ def test_every_right_that_is_missing_is_named_and_without_those_of_looking_nothi
     limited = Rights(
         cluster=every.cluster - {"Alter", "Describe", "Create"},
         topics={"a": every.topics["a"] - {"AlterConfigs", "Delete"}},
-        groups={"lock": frozenset()},
+        groups={LOCK_GROUP: frozenset(), "billing": frozenset(), "mail": frozenset({"Describe"})},
         hidden=frozenset({"b"}),
     )
     found = diagnose(replace(vitals, rights=limited))
@@ -382,7 +383,8 @@ def test_every_right_that_is_missing_is_named_and_without_those_of_looking_nothi
         "Alter on the cluster": ("KR631", Severity.WARNING, ()),
         "Create on the cluster": ("KR631", Severity.NOTE, ()),
         "AlterConfigs on topic a": ("KR631", Severity.WARNING, ("a",)),
-        "Read on group lock": ("KR631", Severity.WARNING, ()),
+        f"Read on group {LOCK_GROUP}": ("KR631", Severity.WARNING, ()),
+        "Describe on group billing": ("KR631", Severity.WARNING, ()),
     }
     assert told["AlterConfigs on topic a"].next.endswith("--operation AlterConfigs --topic a")
     assert told["Alter on the cluster"].next.endswith("--operation Alter --cluster")

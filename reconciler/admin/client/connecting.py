@@ -196,7 +196,7 @@ def _why_not(server: Server, name: str, context: ssl.SSLContext | None) -> Reaso
 
 def _answer(connected: socket.socket) -> str | None:
     try:
-        connected.sendall(WHAT_DO_YOU_SPEAK)
+        connected.send(WHAT_DO_YOU_SPEAK)
         return None if connected.recv(1) else HUNG_UP
     except TimeoutError:
         return SILENT
@@ -211,7 +211,7 @@ def _answer_by_tls(connected: socket.socket, host: str, name: str, context: ssl.
         with context.wrap_socket(connected, server_hostname=host.rstrip(".")) as secured:
             said = "Closed"
             # With TLS 1.3 a broker looks at a client's certificate after the handshake: wait for its answer.
-            secured.sendall(WHAT_DO_YOU_SPEAK)
+            secured.send(WHAT_DO_YOU_SPEAK)
             return None if secured.recv(1) else HUNG_UP
     except TimeoutError:
         return SILENT

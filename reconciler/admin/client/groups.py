@@ -60,21 +60,24 @@ class _Listed:
 
 
 def groups(wire: Wire, alive: Collection[int]) -> tuple[Group, ...]:
-    """Return every group that this user may see; those of a broker that does not answer are left out.
+    """Return every group; those of a broker that does not answer are left out.
 
-    Raises ClusterUnavailable where a coordinator stays busy: a group is never shown without the members that it has.
+    Raises MissingRight where some may not be described, with the names of all of them, and ClusterUnavailable where a
+    coordinator stays busy: a group is never shown without the members that it has.
     """
     return tuple(_until_told(wire, lambda: _list(wire, alive)).values())
 
 
-def all_groups(wire: Wire, alive: Collection[int], group_ids: Collection[str] | None = None) -> dict[str, Group]:
-    """Return these groups, or every one that this user may see; one that does not exist is left out.
+def all_groups(
+    wire: Wire, alive: Collection[int], group_ids: Collection[str] | None = None, but: Collection[str] = ()
+) -> dict[str, Group]:
+    """Return these groups, or every one `but` some; one that does not exist is left out.
 
-    Raises ClusterUnavailable where a broker does not list its groups or a coordinator stays busy, and MissingRight for
-    a group that was named and may not be described.
+    Raises ClusterUnavailable where a broker does not list its groups or a coordinator stays busy, and MissingRight,
+    with all their names, for groups that may not be described.
     """
     if group_ids is None:
-        return _until_told(wire, lambda: _list_of_each(wire, alive))
+        return _until_told(wire, lambda: [one for one in _list_of_each(wire, alive) if one.group_id not in but])
     wanted = frozenset(group_ids)
     found = _until_told(wire, lambda: [each for each in _list_of_each(wire, alive) if each.group_id in wanted])
     _check_for_hidden_groups(wire, sorted(wanted - found.keys()))
@@ -84,36 +87,48 @@ def all_groups(wire: Wire, alive: Collection[int], group_ids: Collection[str] | 
 def _until_told(wire: Wire, listing: Callable[[], Collection[_Listed]]) -> dict[str, Group]:
     """Return the groups that are listed; one whose coordinator is busy or has moved is listed and asked for again."""
     found: dict[str, Group] = {}
+    hidden: set[str] = set()
     elsewhere: Mapping[str, int] = {}
     for _ in tries(wire.retry_seconds):
-        read = _read(wire, [each for each in listing() if each.group_id not in found])
+        read = _read(wire, [each for each in listing() if each.group_id not in {*found, *hidden}])
         found |= {group.group_id: group for group in read.found if group.group_id not in read.elsewhere}
+        hidden |= read.hidden
         elsewhere = read.elsewhere
         if not elsewhere:
+            _refuse_hidden(hidden)
             return dict(sorted(found.items()))
     raise _busy(elsewhere)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadGroups:
-    """Groups that were read; `elsewhere` maps those that their coordinator could not tell of to its error code."""
+    """Groups that were read; `elsewhere` maps those that their coordinator could not tell of to its error code.
+
+    `hidden`: those that this user may not describe.
+    """
 
     found: tuple[Group, ...]
     elsewhere: Mapping[str, int]
+    hidden: frozenset[str]
 
 
 def _read(wire: Wire, listed: Collection[_Listed]) -> _ReadGroups:
     found: dict[str, Group] = {}
     elsewhere: dict[str, int] = {}
+    # Of share groups nothing else is asked that would say so.
+    hidden = {*hidden_groups(wire, [group.group_id for group in listed if group.kind == WITHOUT_OFFSETS])}
     for group, told, offsets in _answers(wire, listed):
         codes = [answer.error_code for answer in (told, offsets) if answer is not None]
+        if group.group_id in hidden or AUTHORIZATION_FAILED & {*codes}:
+            hidden.add(group.group_id)
+            continue
         if GROUP_ID_NOT_FOUND in codes or (told is not None and told.group_state == DEAD):
             continue  # deleted since it was listed
         found[group.group_id] = _group(group, told, _committed(offsets) if offsets is not None else {})
         busy = next((code for code in codes if code in ELSEWHERE), NONE)
         if busy != NONE:
             elsewhere[group.group_id] = busy
-    return _ReadGroups(tuple(found[group_id] for group_id in sorted(found)), elsewhere)
+    return _ReadGroups(tuple(found[group_id] for group_id in sorted(found)), elsewhere, frozenset(hidden))
 
 
 def _answers(wire: Wire, listed: Collection[_Listed]) -> Iterator[tuple[_Listed, ApiMessage | None, ApiMessage | None]]:
@@ -154,9 +169,19 @@ def _listed(told: "ListGroupsResponse.ListedGroup", broker: int) -> _Listed:
 
 
 def _check_for_hidden_groups(wire: Wire, group_ids: Collection[str]) -> None:
-    """Raise MissingRight where one of these is hidden: any broker says so, before it looks for the coordinator."""
-    for some in batches(group_ids, GROUPS_A_REQUEST):
-        _refuse_hidden(wire.read(partial(DescribeGroupsRequest, groups=some)).groups)
+    """Raise MissingRight where some of these are hidden."""
+    _refuse_hidden(hidden_groups(wire, group_ids))
+
+
+def listed_groups(wire: Wire) -> list[str]:
+    """Return the ids of all groups that brokers list, of every kind; a silent broker's are left out."""
+    return sorted(one.group_id for one in _list(wire, wire.brokers()))
+
+
+def hidden_groups(wire: Wire, group_ids: Collection[str]) -> list[str]:
+    """Return those of the groups that this user may not describe: any broker says so, whatever kind they are."""
+    answers = (wire.read(partial(DescribeGroupsRequest, groups=some)) for some in batches(group_ids, GROUPS_A_REQUEST))
+    return [one.group_id for answer in answers for one in answer.groups if one.error_code in AUTHORIZATION_FAILED]
 
 
 def _describe(
@@ -176,15 +201,12 @@ def _describe_modern(wire: Wire, coordinator: int, group_ids: list[str]) -> Mapp
 
 
 def _by_id(told: Iterable[ApiMessage]) -> dict[str, ApiMessage]:
-    described = list(told)
-    _refuse_hidden(described)
-    return {group.group_id: group for group in described}
+    return {group.group_id: group for group in told}
 
 
-def _refuse_hidden(told: Iterable[ApiMessage]) -> None:
-    hidden = [group.group_id for group in told if group.error_code in AUTHORIZATION_FAILED]
-    if hidden:
-        raise missing_right("Describe", "group", hidden, "Reading a consumer group")
+def _refuse_hidden(group_ids: Collection[str]) -> None:
+    if group_ids:
+        raise missing_right("Describe", "group", group_ids, "Reading groups")
 
 
 def offsets(wire: Wire, coordinator: int, group_ids: list[str]) -> Mapping[str, ApiMessage]:
@@ -201,8 +223,6 @@ def offsets(wire: Wire, coordinator: int, group_ids: list[str]) -> Mapping[str, 
 
 
 def _committed(told: "OffsetFetchResponse") -> Offsets:
-    if told.error_code in AUTHORIZATION_FAILED:
-        raise missing_right("Describe", "group", [told.group_id], "Reading committed offsets")
     found = {
         topic.name: {
             partition.partition_index: partition.committed_offset

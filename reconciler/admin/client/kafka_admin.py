@@ -31,6 +31,7 @@ from reconciler.admin.waits import waiting_for
 from reconciler.model.change import ConfigChange, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Broker, Cluster, Group, Partition, Topic, leaders_of
 from reconciler.model.lock import Holder, RateRequest
+from reconciler.model.problem import MissingRight
 from reconciler.model.sample import ClusterSample
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, Features, LateTransactions, Quorum, Rights
@@ -96,7 +97,7 @@ class KafkaAdmin:
         with _step(tell, "broker configs"):
             brokers = observe.with_configs(self.wire, brokers)
         with _step(tell, "groups"):
-            found_groups = groups.groups(self.wire, alive) if has_groups else ()
+            found_groups = self._groups(alive) if has_groups else None
         # A topic without configs was deleted while we read.
         completed = {
             name: _completed(topic, configs[name], disks, offsets) for name, topic in topics.items() if name in configs
@@ -105,11 +106,11 @@ class KafkaAdmin:
             cluster_id=cluster_id,
             brokers={id_: _with_disks(broker, disks) for id_, broker in brokers.items()},
             topics=with_untiered_bytes(self.wire, completed, brokers),
-            groups=found_groups,
+            groups=found_groups or (),
             observed_at=observed_at,
             kafka_version=observe.kafka_version(self.wire),
             controller_id=observe.controller_id(self.wire),
-            has_groups=has_groups,
+            has_groups=found_groups is not None,
         )
 
     def sample(self) -> ClusterSample:
@@ -212,8 +213,8 @@ class KafkaAdmin:
     def alter_broker_configs(self, broker_id: int, changes: Sequence[ConfigChange]) -> Answer:
         return requests.alter_broker_configs(self.wire, broker_id, changes)
 
-    def groups(self, group_ids: Collection[str] | None = None) -> Mapping[str, Group]:
-        return groups.all_groups(self.wire, self._alive(), group_ids)
+    def groups(self, group_ids: Collection[str] | None = None, but: Collection[str] = ()) -> Mapping[str, Group]:
+        return groups.all_groups(self.wire, self._alive(), group_ids, but)
 
     def log_offsets(self, topic_partitions: Collection[TopicPartition], at: int) -> Mapping[TopicPartition, int | None]:
         return self._of_leaders(topic_partitions, lambda leaders: log_offsets(self.wire, leaders, at))
@@ -251,6 +252,14 @@ class KafkaAdmin:
 
     def _alive(self) -> list[int]:
         return [broker.id for broker in self.brokers().values() if not broker.is_fenced]
+
+    def _groups(self, alive: Collection[int]) -> tuple[Group, ...] | None:
+        """Return all groups, None where some may not be described: what is read of topics would seem to be less."""
+        try:
+            return groups.groups(self.wire, alive)
+        except MissingRight as error:
+            logger.warning("Groups are left out, and who reads a topic is unknown. %s (KR613)", error)
+            return None
 
     def _configs_of(self, names: Collection[str], tell: ProgressHook) -> dict[str, dict[str, str]]:
         tell("topic configs", 0, len(names))

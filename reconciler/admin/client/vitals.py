@@ -9,6 +9,7 @@ from kafka.protocol.consumer import HeartbeatRequest
 
 from reconciler.admin.client import observe
 from reconciler.admin.client.errors import AUTHORIZATION_FAILED, NONE
+from reconciler.admin.client.groups import hidden_groups, listed_groups
 from reconciler.admin.client.requests import KIP_860
 from reconciler.admin.client.wire import Wire, batches
 from reconciler.model.problem import NotOffered
@@ -72,14 +73,19 @@ def _member(
 def rights(wire: Wire, topics: Collection[str], groups: Collection[str]) -> Rights:
     """Return what this user may do to the cluster, to every topic that it sees or that is named, to these groups.
 
+    Of the other groups that there are, whether it may describe them.
+
     Where the cluster does not tell, that is everything, as without an authorizer: a request says itself if it may not.
     """
     seen = _topics(wire)
     named = batches(sorted(set(topics) - seen.keys()), TOPICS_A_REQUEST)
+    others = [group for group in listed_groups(wire) if group not in groups]
+    hidden = hidden_groups(wire, others)
+    described = {group: frozenset[str]() if group in hidden else frozenset({"Describe"}) for group in others}
     return Rights(
         cluster=_on_cluster(wire),
         topics=seen,
-        groups={group: _on_group(wire, group) for group in sorted(groups)},
+        groups=dict(sorted({**described, **{group: _on_group(wire, group) for group in groups}}.items())),
         hidden=frozenset(name for some in named for name in _hidden(wire, some)),
     )
 

@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 from reconciler.model.desired import Desired
 from reconciler.model.diagnosis import Finding, NeededRight
-from reconciler.model.lock import OFFSETS_TOPIC
+from reconciler.model.lock import LOCK_GROUP, OFFSETS_TOPIC
 from reconciler.model.problem import Severity
 from reconciler.model.vitals import CLUSTER, GROUP, TOPIC, Rights
 from reconciler.model.words import few
 
 READERS = ("snapshot", "diff", "plan", "apply", "status", "cancel", "doctor")
+GROUP_READERS = ("snapshot", "diff", "plan", "topics", "groups")
 WRITERS = ("apply", "cancel", "doctor --fix throttles")
 
 
@@ -20,7 +21,7 @@ class _Need(NamedTuple):
     verbs: tuple[str, ...]
     purpose: str
     severity: Severity = Severity.WARNING
-    only_topic: str | None = None
+    only: str | None = None
 
 
 _NEEDS = (
@@ -34,10 +35,9 @@ _NEEDS = (
     _Need("Alter", TOPIC, ("apply",), "new partitions"),
     _Need("AlterConfigs", TOPIC, WRITERS, "throttled replicas, and configs"),
     _Need("Delete", TOPIC, ("apply",), "deleting topics, which topics.delete allows"),
-    _Need("Read", GROUP, ("apply", "cancel"), "the lock that keeps two runs apart"),
-    _Need(
-        "Read", TOPIC, WRITERS, "the run's record in the cluster, without which they go on", only_topic=OFFSETS_TOPIC
-    ),
+    _Need("Read", GROUP, ("apply", "cancel"), "the lock that keeps two runs apart", only=LOCK_GROUP),
+    _Need("Read", TOPIC, WRITERS, "the run's record in the cluster, without which they go on", only=OFFSETS_TOPIC),
+    _Need("Describe", GROUP, GROUP_READERS, "who reads a topic, without which they go on"),
 )
 _SEVERITY = {(need.operation, need.resource): need.severity for need in _NEEDS}
 
@@ -66,21 +66,26 @@ def findings(needed: Sequence[NeededRight]) -> Iterator[Finding]:
 
 def _is_needed(need: _Need, rights: Rights, desired: Desired | None) -> bool:
     if need.resource == GROUP:
-        return bool(rights.groups)
-    if need.only_topic is not None:
-        return need.only_topic in rights.topics
+        return any(_is_of(need, group) for group in rights.groups)
+    if need.only is not None:
+        return need.only in rights.topics
     return need.operation != "Delete" or (desired is not None and desired.cluster.topics.is_delete_allowed)
 
 
 def _needed(need: _Need, rights: Rights) -> NeededRight:
     asked = {CLUSTER: {}, GROUP: rights.groups, TOPIC: rights.topics}[need.resource]
-    without = [name for name, held in asked.items() if need.operation not in held and need.only_topic in {None, name}]
+    without = [name for name, held in asked.items() if need.operation not in held and _is_of(need, name)]
     if need.resource == TOPIC and need.operation == "Describe":
         without += rights.hidden
     is_granted = need.operation in rights.cluster if need.resource == CLUSTER else not without
     return NeededRight(
         need.operation, need.resource, need.verbs, need.purpose, is_granted=is_granted, lacking=tuple(sorted(without))
     )
+
+
+def _is_of(need: _Need, name: str) -> bool:
+    """Whether a need is about this topic or group; only the verbs that hold the lock need anything of its group."""
+    return name == need.only if need.only is not None else need.resource != GROUP or name != LOCK_GROUP
 
 
 def _option(right: NeededRight) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from reconciler.admin.port import Admin, Answer
 from reconciler.groups.model.state import GroupDeletion
-from reconciler.groups.workflow.described import groups_admin, no_such_groups
+from reconciler.groups.workflow.described import groups_admin, no_such_groups, visible_groups
 from reconciler.groups.workflow.reset_offsets import TRIES, UNSURE, is_active, told_active
 from reconciler.model.codec import HIDDEN, REQUIRED, Key
 from reconciler.model.problem import ClusterUnavailable, MissingRight, OutcomeUnknown, Refused
@@ -40,7 +40,7 @@ def delete_groups(inputs: Inputs, group_ids: Sequence[str], *, is_executed: bool
         known = admin.groups(group_ids)
         missing = [group_id for group_id in group_ids if group_id not in known]
         if missing:
-            raise no_such_groups(missing, admin.groups())
+            raise no_such_groups(missing, visible_groups(admin)[0])
         groups = [known[group_id] for group_id in group_ids]
         planned = tuple(GroupDeletion(group) for group in groups)
         active = tuple(told_active(group) for group in groups if is_active(group))

@@ -22,6 +22,7 @@ from reconciler.workflow.topics import no_such_topics
 
 NO_SUCH_GROUP = "KR910"
 HIDDEN_TOPICS = "KR911"
+HIDDEN_GROUPS = "KR613"
 OTHER_CLUSTER = "KR912"
 _MOST_NAMED = 5
 
@@ -80,6 +81,17 @@ def visible_topics(admin: Admin, names: Collection[str]) -> tuple[dict[str, Topi
     return found | more, hidden + more_hidden
 
 
+def visible_groups(admin: Admin) -> tuple[Mapping[str, Group], Problem | None]:
+    """Return the groups that this user may describe, with one warning of all others; raises MissingRight for none."""
+    try:
+        return admin.groups(), None
+    except MissingRight as error:
+        found = admin.groups(but=error.names)
+        if not found:
+            raise
+        return found, Problem(HIDDEN_GROUPS, f"some groups are left out. {error}", severity=Severity.WARNING)
+
+
 def hidden_topics(names: Sequence[str]) -> Problem:
     """Return the warning that these topics may not be described."""
     message = f"what is read of topic {named_some(names)} is not known: this user lacks the right Describe on it"
@@ -107,9 +119,9 @@ def _observed(inputs: Inputs, group_ids: Sequence[str]) -> tuple[Cluster, list[P
 
 def observe_groups(admin: Admin, group_ids: Sequence[str]) -> tuple[Cluster, list[Problem]]:
     """Return what the cluster shows of these groups or all, of the topics that they read, and of their coordinators."""
-    groups = admin.groups(group_ids or None)
+    groups, hidden_ids = (admin.groups(group_ids), None) if group_ids else visible_groups(admin)
     if set(group_ids) - groups.keys():
-        raise no_such_groups(sorted(set(group_ids) - groups.keys()), admin.groups())
+        raise no_such_groups(sorted(set(group_ids) - groups.keys()), visible_groups(admin)[0])
     keys = {key for group in groups.values() for key in _partitions(group)}
     topics, hidden = visible_topics(admin, {key.topic for key in keys} | {OFFSETS_TOPIC})
     ends = admin.log_offsets([key for key in keys if key.topic in topics], LATEST)
@@ -121,7 +133,7 @@ def observe_groups(admin: Admin, group_ids: Sequence[str]) -> tuple[Cluster, lis
     )
     # Without that topic only the number of a group's partition is missing, which is told by its absence.
     unseen = [name for name in hidden if name != OFFSETS_TOPIC]
-    return cluster, [hidden_topics(unseen)] if unseen else []
+    return cluster, [*([hidden_ids] if hidden_ids else []), *([hidden_topics(unseen)] if unseen else [])]
 
 
 def _partitions(group: Group) -> set[TopicPartition]:

@@ -8,7 +8,13 @@ from typing import Annotated
 from reconciler.admin.port import EARLIEST, LATEST, Admin, Answer
 from reconciler.groups.model.state import GroupReset
 from reconciler.groups.offsets import Log, Target, ToOffsets, TopicScope, ToTime, reset, scope
-from reconciler.groups.workflow.described import groups_admin, hidden_topics, no_such_groups, visible_topics
+from reconciler.groups.workflow.described import (
+    groups_admin,
+    hidden_topics,
+    no_such_groups,
+    visible_groups,
+    visible_topics,
+)
 from reconciler.model.cluster import CLASSIC, CONSUMER, Group
 from reconciler.model.codec import HIDDEN, REQUIRED, Key
 from reconciler.model.problem import (
@@ -300,7 +306,7 @@ def _beginning(
 ) -> Problem:
     """Return the warning that a group begins with a reset; InvalidInput where it has nothing that could be reset."""
     if scopes is None and not isinstance(target, FromFile):
-        raise no_such_groups([group_id], admin.groups())
+        raise no_such_groups([group_id], visible_groups(admin)[0])
     message = f"there is no group {group_id} yet: it begins with these offsets"
     return Problem(NEW_GROUP, message, severity=Severity.WARNING)
 
