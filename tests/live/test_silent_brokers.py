@@ -6,7 +6,7 @@ broker is compared with who is frozen, and with what the same verb said while al
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -194,18 +194,19 @@ def test_a_broker_that_freezes_in_a_runs_middle_stops_no_run_for_good(
         delete(brokers, run.topic)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@parts("protocols", PROTOCOLS[-1:], deep=PROTOCOLS)
 @pytest.mark.parametrize("port", [{"is_silent": True}, {"hangs_up_after": 1}], ids=["silent", "closes after a byte"])
 def test_a_port_that_does_not_answer_is_passed_over_wherever_it_is_named(
-    tmp_path: Path, brokers: KafkaCluster, protocol: str, port: Mapping[str, Any]
+    tmp_path: Path, brokers: KafkaCluster, port: Mapping[str, Any], protocols: Sequence[str]
 ) -> None:
-    client = properties(brokers, protocol)
-    servers = client["bootstrap.servers"]
     with LoneBroker(**port) as other:
-        for listed in (f"{other.address},{servers}", f"{servers},{other.address}"):
-            write(tmp_path, client | {"bootstrap.servers": listed})
-            check_well(tmp_path)
-        write(tmp_path, client | {"bootstrap.servers": other.address})
-        for arguments in VERBS.values():
-            ended = reconciler(*arguments, cwd=tmp_path, expect=1)
-            assert "(KR600)" in ended.err or "(KR648)" in ended.err, (arguments, ended)
+        for protocol in protocols:
+            client = properties(brokers, protocol)
+            servers = client["bootstrap.servers"]
+            for listed in (f"{other.address},{servers}", f"{servers},{other.address}"):
+                write(tmp_path, client | {"bootstrap.servers": listed})
+                ended = reconciler(*VERBS["snapshot"], cwd=tmp_path)
+                assert not _misses(ended), ended
+            write(tmp_path, client | {"bootstrap.servers": other.address})
+            ended = reconciler(*VERBS["snapshot"], cwd=tmp_path, expect=1)
+            assert "(KR600)" in ended.err or "(KR648)" in ended.err, ended
