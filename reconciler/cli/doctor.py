@@ -116,11 +116,11 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) 
     if found.locked_by is not None:
         found = beside.look_once_unlocked(tell)
     wanted = [one for one in found.throttles if one.whose is Whose.LEFTOVER]
+    undecided = [one for one in found.throttles if one.whose is Whose.UNDECIDED]
     if not wanted:
         tell("No throttles of runs known here are left on the cluster.")
-        is_undecided = any(one.whose is Whose.UNDECIDED for one in found.throttles)
-        is_settled = not is_undecided and beside.settle()
-        return _ended(beside.look(is_cleaned_up=True) if is_settled else found, beside, asked)
+        is_settled = not undecided and beside.settle()
+        return _ended(beside.look(is_cleaned_up=True) if is_settled else found, beside, asked, undecided)
     lines = [restored_line(one) for one in wanted]
     tell("\n".join(["Throttles that runs left, and what they go back to:", *(f"  ~ {line}" for line in lines)]))
     if not is_sure:
@@ -135,7 +135,7 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) 
     problems = [str(one) for result in ended for one in result.leftover_throttles]
     tell("\n".join([f"leftover throttles: {one}" for one in problems] + [_counted(wanted, remaining)]))
     back = tuple(line for one, line in zip(wanted, lines, strict=True) if one not in remaining)
-    code = _ended(beside.look(is_cleaned_up=True), beside, asked, back)
+    code = _ended(beside.look(is_cleaned_up=True), beside, asked, undecided, back)
     return stopped or (Exit.ERROR if remaining else code)
 
 
@@ -146,12 +146,17 @@ def _counted(wanted: "Sequence[FoundThrottle]", remaining: "Sequence[FoundThrott
     return f"{text} Not put back, as a look afterwards shows: {', '.join(names)}." if names else text
 
 
-def _ended(found: "Diagnosis", beside: "Visit", asked: Asked, restored: tuple[str, ...] = ()) -> int:
-    """Show what is found after a clean-up; what may be of a run and cannot be decided ends with 5."""
+def _ended(
+    found: "Diagnosis",
+    beside: "Visit",
+    asked: Asked,
+    undecided: "Sequence[FoundThrottle]",
+    restored: tuple[str, ...] = (),
+) -> int:
+    """Show what is found after a clean-up; values that the look before it could not decide end it with 5."""
     from reconciler.render.as_doctor import undecided_lines
 
     code = _told(found, beside.name, asked, restored)
-    lines = undecided_lines(found.throttles)
-    if lines:
-        tell("\n".join(lines))
-    return Exit.STOPPED if lines else code
+    if undecided:
+        tell("\n".join(undecided_lines(undecided)))
+    return Exit.STOPPED if undecided else code

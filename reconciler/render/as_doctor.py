@@ -96,11 +96,8 @@ def _throttle(one: FoundThrottle) -> str:
     return f"throttle on {one}{f', {whose}' if whose else ''}"
 
 
-def undecided_lines(throttles: Sequence[FoundThrottle]) -> list[str]:
+def undecided_lines(undecided: Sequence[FoundThrottle]) -> list[str]:
     """Return what may be left of a run, and was not touched because nothing shows whose it is."""
-    undecided = [one for one in throttles if one.whose is Whose.UNDECIDED]
-    if not undecided:
-        return []
     head = "Not touched, as nothing shows whether a run or somebody else set it:"
     hint = "With the plan of the run at hand: reconciler doctor PLAN --fix throttles."
     hint += " What nobody wants: kafka-configs --alter --delete-config."

@@ -94,7 +94,7 @@ class Cases:
         ended = run("apply", "plan.json", "--yes", *self._where, cwd=place, kill=Kill(point=point))
         shutil.rmtree(place)
         if not ended.is_killed:
-            assert ended.code == 0, f"{ended.code}\n{ended.out}\n{ended.err}"
+            assert ended.code == 0 or is_of_operator_alone(ended), f"{ended.code}\n{ended.out}\n{ended.err}"
             self.counts["not killed"] += 1
             return
         bury(self.folder.kafka.bootstrap)
@@ -130,7 +130,7 @@ class Cases:
         if lost:
             yield f"an operator's values are gone: {lost}\n{text}"
         is_at_hand = "PLAN" in verb or record == "kept"
-        if is_at_hand and ended.code != 0:
+        if is_at_hand and ended.code != 0 and not is_of_operator_alone(ended):
             yield f"the plan or the record was at hand, and it ended with {ended.code}\n{text}"
         if ours and is_at_hand:
             yield f"the plan or the record was at hand, and it left {ours}\n{text}"
@@ -204,6 +204,12 @@ def is_named(name: str, ended: Ended) -> bool:
     """Whether one line says where that key is, and which."""
     owner, _, key = name.partition(":")
     return any(owner in line and key in line for line in f"{ended.out}\n{ended.err}".splitlines())
+
+
+def is_of_operator_alone(ended: Ended) -> bool:
+    """Whether it ended with 5 only because an operator has set the plan's own rate: nothing shows who did."""
+    lines = [line for line in ended.err.splitlines() + ended.out.splitlines() if "KR724" in line or "  ? " in line]
+    return ended.code == 5 and bool(lines) and all(f"broker {FREE}" in line for line in lines)
 
 
 def drawn(records: tuple[str, ...], count: int) -> list[tuple[str, str, str]]:
