@@ -143,12 +143,6 @@ ELSEWHERE = {
     ("plan", "--cluster", "prod-eu", "--loads"): "needs their result; tests/cli/test_plan_loads.py",
     ("topics", "list", "--cluster", "demo", "--since"): "needs an earlier snapshot; tests/cli/test_topics.py",
     ("groups", "reset-offsets"): "needs a group that nobody reads with; tests/groups/cli/test_groups.py",
-    (
-        "apply",
-        "plan.json",
-        "--yes",
-        "--verify",
-    ): "needs a key pair; tests/cli/test_seal.py runs it, with openssl's part",
     ("balance",): "starts Spark; tests/cli/test_balance.py",
 }
 """Commands which other tests run, by their first words."""

@@ -13,7 +13,7 @@ from reconciler.command.exits import Exit, exit_of
 from reconciler.command.options import JSON, TEXT, Asked
 from reconciler.command.stopping import Ended, Terminated, ending_in_order
 from reconciler.command.terminal import Teller, is_confirmed, require_answers, tell
-from reconciler.command.values import DURATION, NO_LOG_DIR, seal_of, seal_options
+from reconciler.command.values import DURATION, NO_LOG_DIR, digest_option
 from reconciler.command.verbs import option, verb
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
@@ -34,7 +34,6 @@ METRICS_HELP = "Keep the run's figures in that Prometheus text file (*.prom, one
         reconciler apply plan.json
         reconciler apply plan.json --dry-run
         reconciler apply plan.json --yes --max-duration 4h
-        reconciler apply plan.json --yes --verify plans.pub
         reconciler apply plan.json --yes --metrics /var/lib/node_exporter/reconciler-prod-eu.prom
     """,
 )
@@ -43,7 +42,7 @@ METRICS_HELP = "Keep the run's figures in that Prometheus text file (*.prom, one
 @option("--dry-run", is_flag=True, help="Check everything and list the steps; change nothing.")
 @option("--max-duration", type=DURATION, metavar="TIME", help="Begin no move after that long.")
 @option("--log-dirs", is_flag=True, help=LOG_DIRS_HELP)
-@seal_options("apply")
+@digest_option("apply")
 @option("--metrics", metavar="FILE", help=METRICS_HELP)
 def command(
     asked: Asked,
@@ -52,8 +51,6 @@ def command(
     metrics: str | None,
     *,
     digest: str | None,
-    verify: str | None,
-    signature: str | None,
     yes: bool,
     dry_run: bool,
     log_dirs: bool,
@@ -66,7 +63,7 @@ def command(
     from reconciler.workflow.apply import apply_plan, plan_again, plan_to_apply
 
     with heartbeat(), waiting_for("the plan to be read and checked"):
-        plan = plan_to_apply(asked.inputs, plan_path, seal_of(plan_path, digest, verify, signature))
+        plan = plan_to_apply(asked.inputs, plan_path, digest)
     if not (yes or dry_run or _is_wanted(plan, asked)):
         tell("Nothing has been changed.")
         return Exit.STOPPED

@@ -7,12 +7,11 @@ import click
 from reconciler.command.exits import Exit
 from reconciler.command.options import HTML, JSON, KAFKA_JSON, MARKDOWN, TEXT, Asked, source_state
 from reconciler.command.terminal import tell, write
-from reconciler.command.values import INSIDE_THROTTLE, NO_LOG_DIR, STATISTIC_HELP, STATISTICS, seal_of, seal_options
+from reconciler.command.values import INSIDE_THROTTLE, NO_LOG_DIR, STATISTIC_HELP, STATISTICS, digest_option
 from reconciler.command.verbs import option, verb
 from reconciler.model.loads import Statistic
 
 if TYPE_CHECKING:
-    from reconciler.files.plan_file import Seal
     from reconciler.model.plan import Plan
 
 MOST_DIGITS = 10
@@ -44,7 +43,7 @@ MOST_DIGITS = 10
 @source_state
 @option("--loads", metavar="DIR", help="With --prove: the loads that the plan was made with.")
 @option("--statistic", type=STATISTICS, default="peak", show_default=True, help=STATISTIC_HELP)
-@seal_options("show")
+@digest_option("show")
 @option("--explain", metavar="TOPIC-PARTITION", help="Say why that partition moves as it does.")
 def command(
     asked: Asked,
@@ -53,8 +52,6 @@ def command(
     explain: str | None,
     *,
     digest: str | None,
-    verify: str | None,
-    signature: str | None,
     has_log_dirs: bool,
     is_proof_asked: bool,
     loads: str | None,
@@ -67,17 +64,16 @@ def command(
     With --prove, whether its own prices prove, for the desired and the observed state, that no plan is better. With
     --explain, why one partition moves: what asks for it, why these brokers, why nothing cheaper; from the plan alone.
     """
-    seal = seal_of(plan_path, digest, verify, signature)
     if explain is not None:
         if out is not None or has_log_dirs or is_proof_asked or asked.output not in {TEXT, JSON}:
             raise click.UsageError("--explain answers for one partition, as text or -o json; leave all else out.")
-        return _explain(asked, plan_path, seal, explain)
+        return _explain(asked, plan_path, digest, explain)
     if is_proof_asked:
         if out is not None or asked.output not in {TEXT, JSON}:
             raise click.UsageError("--prove gives a verdict, as text or -o json; leave --out and other forms out.")
         if plan_path == asked.inputs.state == "-":
             raise click.UsageError("stdin holds one file: name the plan or the snapshot.")
-        return _prove(asked, plan_path, seal, loads, Statistic(statistic))
+        return _prove(asked, plan_path, digest, loads, Statistic(statistic))
     if loads is not None:
         raise click.UsageError("--loads is for --prove: the plan itself holds all that is shown of it.")
     if (asked.output == KAFKA_JSON) != (out is not None):
@@ -86,7 +82,7 @@ def command(
         raise click.UsageError("--log-dirs is for the files of -o kafka-json.")
     from reconciler.workflow.saved_plan import plan_named
 
-    plan = plan_named(asked.inputs, plan_path, seal)
+    plan = plan_named(asked.inputs, plan_path, digest)
     if out is not None:
         _write_kafka_files(plan, out, has_log_dirs=has_log_dirs)
     else:
@@ -124,7 +120,7 @@ def _write_kafka_files(plan: "Plan", folder: str, *, has_log_dirs: bool) -> None
         tell(f"warning: {len(plan.topic_changes)} topic changes have no such file; apply does them (KR818)")
 
 
-def _explain(asked: Asked, plan_path: str, seal: "Seal", text: str) -> int:
+def _explain(asked: Asked, plan_path: str, digest: str | None, text: str) -> int:
     from reconciler.model.topic_partition import TopicPartition
     from reconciler.planner.explain import explain
     from reconciler.render.as_json import document
@@ -134,19 +130,19 @@ def _explain(asked: Asked, plan_path: str, seal: "Seal", text: str) -> int:
     topic, _, number = text.rpartition("-")
     if not (topic and number.isascii() and number.isdigit() and len(number) <= MOST_DIGITS):
         raise click.BadParameter(f"{text!r} is no TOPIC-PARTITION, such as orders-3.", param_hint="--explain")
-    found = explain(plan_named(asked.inputs, plan_path, seal), TopicPartition(topic, int(number)))
+    found = explain(plan_named(asked.inputs, plan_path, digest), TopicPartition(topic, int(number)))
     root = asked.inputs.root
     write(document(found) if asked.is_json else explanation(found, root=root))
     return Exit.DONE
 
 
-def _prove(asked: Asked, plan_path: str, seal: "Seal", loads: str | None, statistic: Statistic) -> int:
+def _prove(asked: Asked, plan_path: str, digest: str | None, loads: str | None, statistic: Statistic) -> int:
     from reconciler.command.progress import reading
     from reconciler.render import as_json, as_proof
     from reconciler.workflow.plan import LoadsAt
     from reconciler.workflow.saved_plan import plan_named, prove_plan
 
-    plan = plan_named(asked.inputs, plan_path, seal)
+    plan = plan_named(asked.inputs, plan_path, digest)
     at = LoadsAt(loads, statistic) if loads is not None else None
     with reading("proving") as progress:
         verdict = prove_plan(asked.inputs, plan, loads=at, progress=progress)

@@ -7,19 +7,15 @@ import os
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import click
 
 from reconciler.model.budget import Budget
 from reconciler.model.loads import Statistic
 
-if TYPE_CHECKING:
-    from reconciler.files.plan_file import Seal
-
 Command = TypeVar("Command", bound=Callable[..., object])
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
-_STDIN = "-"
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d{1,9})([smhd])")
 STATISTICS = click.Choice([statistic.value for statistic in Statistic])
@@ -133,34 +129,14 @@ class _Demand(click.Option):
         return os.environ.get(str(self.envvar))
 
 
-def seal_options(verb: str) -> Callable[[Command], Command]:
-    """Give a verb the options that say which plan was reviewed."""
-    rows = (
-        ("--digest", "SHA256", _Digest(), "Refuse a plan of any other digest than the one reviewed, sha256:..."),
-        ("--verify", "KEY", None, "Refuse a plan that the owner of this public key (a PEM file) has not signed."),
-        ("--signature", "FILE", None, "With --verify: the plan's detached signature [default: PLAN.sig]."),
+def digest_option(verb: str) -> Callable[[Command], Command]:
+    """Give a verb the option that says which plan was reviewed."""
+    return click.option(
+        "--digest",
+        metavar="SHA256",
+        type=_Digest(),
+        help="Refuse a plan of any other digest than the one reviewed, sha256:...",
+        cls=_Demand,
+        envvar=f"RECONCILER_{verb.upper()}_DIGEST",
+        show_envvar=True,
     )
-
-    def given(command: Command) -> Command:
-        for name, metavar, kind, text in reversed(rows):
-            variable = f"RECONCILER_{verb}_{name.lstrip('-')}".upper()
-            command = click.option(
-                name, metavar=metavar, type=kind, help=text, cls=_Demand, envvar=variable, show_envvar=True
-            )(command)
-        return command
-
-    return given
-
-
-def seal_of(plan_path: str, digest: str | None, verify: str | None, signature: str | None) -> "Seal":
-    """Return what was asked for; raises UsageError where it cannot be meant so."""
-    from reconciler.files.plan_file import Seal
-
-    for option, path in (("--verify", verify), ("--signature", signature)):
-        if path in {"", _STDIN}:
-            raise click.UsageError(f"{option} needs the name of a file.")
-    if verify is None and signature is not None:
-        raise click.UsageError("--signature is for --verify KEY: without a key a signature tells nothing.")
-    if verify is not None and signature is None and plan_path == _STDIN:
-        raise click.UsageError("a plan from stdin has no PLAN.sig: name its signature with --signature.")
-    return Seal(digest, verify, signature)

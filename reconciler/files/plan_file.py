@@ -1,13 +1,12 @@
 """Writes a plan so that the same plan gives the same bytes, and reads it back only if nobody changed it."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from reconciler.files.json_text import canonical_parts, collector_paused, malformed, parse_json, readable_json
-from reconciler.files.raw import display_name, invalid, plain_bytes, raw_bytes, write_atomically
-from reconciler.files.signature import check_signature
+from reconciler.files.raw import display_name, invalid, read_bytes, write_atomically
 from reconciler.files.snapshot import check_version, refuse_other_kind
 from reconciler.model.codec import Malformed, from_json, pointer, to_json
 from reconciler.model.plan import Plan
@@ -51,34 +50,14 @@ def write_plan(plan: Plan, path: str | Path) -> None:
     write_atomically(Path(path), plan_text(plan).encode(), "plan", NOT_WRITTEN)
 
 
-@dataclass(frozen=True, slots=True)
-class Seal:
-    """What tells that a plan is the one that was reviewed. A file's own digest cannot: who edits it can make it fit.
-
-    `digest`: the one that was reviewed; `key`: a file with the public key of whoever signs plans, `signature`: the file
-    with their signature. None for what is not asked for; without a key there is no signature.
-    """
-
-    digest: str | None = None
-    key: str | None = None
-    signature: str | None = None
-
-
-NO_SEAL = Seal()
-
-
-def read_plan(source: str | Path, seal: Seal = NO_SEAL) -> Plan:
+def read_plan(source: str | Path, reviewed_digest: str | None = None) -> Plan:
     """Return the plan in that file, `-` being stdin; refuse one whose content does not match its digest and id.
 
-    Raises Refused where it is not what the seal says. What is verified is what is read: the file is opened once.
-
-    What comes back equals what was written, but for the columns of its places: the file keeps lines.
+    Raises Refused if its digest is not the reviewed one, if that is given: anybody who edits the file can make its own
+    digest match. What comes back equals what was written, but for the columns of its places: the file keeps lines.
     """
     name = display_name(source)
-    content = raw_bytes(source, "plan", UNREADABLE)
-    if seal.key is not None:
-        check_signature(content, name, seal.key, seal.signature or f"{source}.sig")
-    content = plain_bytes(content, source, "plan", UNREADABLE)
+    content = read_bytes(source, "plan", UNREADABLE)
     document = parse_json(content, name, "plan", UNREADABLE)
     if not isinstance(document, dict):
         raise invalid(WRONG_CONTENT, f"{name}: a plan is one JSON object; this holds something else")
@@ -86,8 +65,8 @@ def read_plan(source: str | Path, seal: Seal = NO_SEAL) -> Plan:
     check_version(document, name, "plan", WRONG_VERSION)
     try:
         digest = _checked_digest(document, name)
-        if seal.digest not in {None, digest}:
-            raise _other_digest(name, digest, str(seal.digest))
+        if reviewed_digest not in {None, digest}:
+            raise _other_digest(name, digest, str(reviewed_digest))
         with collector_paused():
             plan = replace(plan_from_json(document), digest=digest)
             _refuse_not_understood(document, to_json(plan))

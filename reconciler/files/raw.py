@@ -4,8 +4,7 @@ import errno
 import gzip
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from reconciler.files.bounded import GZIP_MAGIC, MAX_BYTES, file_bytes, stdin_bytes, unpacked
@@ -32,26 +31,10 @@ def read_bytes(source: str | Path, what: str, code: str, most: int = MAX_BYTES) 
     Raises InvalidInput for what cannot be read, for more than `most` bytes, packed or not, and for what is no file but
     might be read for ever: a device, a named pipe.
     """
-    return plain_bytes(raw_bytes(source, what, code, most), source, what, code, most)
-
-
-def raw_bytes(source: str | Path, what: str, code: str, most: int = MAX_BYTES) -> bytes:
-    """Return a file's content as it lies there; raises InvalidInput as `read_bytes` does."""
-    with _told(source, what, code):
-        return stdin_bytes(most) if str(source) == STDIN else file_bytes(Path(source), most)
-
-
-def plain_bytes(content: bytes, source: str | Path, what: str, code: str, most: int = MAX_BYTES) -> bytes:
-    """Return the content of that file, unpacked where it is gzipped; raises InvalidInput as `read_bytes` does."""
-    with _told(source, what, code):
-        return unpacked(content, most) if content.startswith(GZIP_MAGIC) else content
-
-
-@contextmanager
-def _told(source: str | Path, what: str, code: str) -> Iterator[None]:
     name = display_name(source)
     try:
-        yield
+        content = stdin_bytes(most) if str(source) == STDIN else file_bytes(Path(source), most)
+        return unpacked(content, most) if content.startswith(GZIP_MAGIC) else content
     except FileNotFoundError:
         raise invalid(code, f"{name}: no such file, so there is no {what} to read; check the path") from None
     except (OSError, ValueError) as error:

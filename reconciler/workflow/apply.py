@@ -11,7 +11,6 @@ from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.limits import NOTHING_DECLARED, Declared
 from reconciler.apply.run import run_plan
 from reconciler.apply.run_record import read_record
-from reconciler.files.plan_file import NO_SEAL, Seal
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
 from reconciler.model.lock import Holder, purpose_of_run
@@ -29,13 +28,13 @@ TAKEN_UP = timedelta(seconds=30)
 PAUSE_SECONDS = 0.5
 
 
-def plan_to_apply(inputs: Inputs, path: str, seal: Seal = NO_SEAL) -> Plan:
+def plan_to_apply(inputs: Inputs, path: str, reviewed_digest: str | None = None) -> Plan:
     """Return the plan in that file.
 
     Raises InvalidInput where it was changed or cut short, NotNamed where another cluster than its own is named, Refused
-    where it is of a supposed state, or as `seal` says.
+    where it is of a supposed state, or its digest is not the reviewed one.
     """
-    plan = plan_named(inputs, path, seal)
+    plan = plan_named(inputs, path, reviewed_digest)
     refuse_supposed(plan, "is never applied")
     return plan
 

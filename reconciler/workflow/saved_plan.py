@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.admin.port import ProgressHook
-from reconciler.files.plan_file import NO_SEAL, Seal, read_plan
+from reconciler.files.plan_file import read_plan
 from reconciler.files.raw import write_atomically
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired
@@ -30,13 +30,13 @@ MOVED_ON = "KR507"
 A_ROLLBACK = "KR509"
 
 
-def plan_named(inputs: Inputs, path: str, seal: Seal = NO_SEAL) -> Plan:
+def plan_named(inputs: Inputs, path: str, reviewed_digest: str | None = None) -> Plan:
     """Return the plan in that file, which says itself for which cluster it is.
 
-    Raises InvalidInput where it was changed or cut short, Refused as `seal` says, NotNamed where another cluster is
-    named too: nobody can tell which of the two is meant.
+    Raises InvalidInput where it was changed or cut short, Refused if its digest is not the reviewed one, NotNamed where
+    another cluster is named too: nobody can tell which of the two is meant.
     """
-    plan = read_plan(path, seal)
+    plan = read_plan(path, reviewed_digest)
     if inputs.cluster and inputs.cluster != plan.cluster_name:
         raise NotNamed(
             f"the plan is for {plan.cluster_name}, and --cluster (RECONCILER_CLUSTER) names {inputs.cluster}: "

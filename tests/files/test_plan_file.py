@@ -12,7 +12,7 @@ from helpers.plans.resealed import digest_of, resealed
 from helpers.plans.sample_plan import sample_plan
 
 from reconciler.files.json_text import canonical_json, readable_json
-from reconciler.files.plan_file import Seal, plan_text, read_plan, with_id, write_plan
+from reconciler.files.plan_file import plan_text, read_plan, with_id, write_plan
 from reconciler.files.snapshot import write_snapshot
 from reconciler.model.change import DeleteTopic
 from reconciler.model.codec import schema_of, to_json
@@ -251,13 +251,13 @@ def test_a_field_that_is_not_understood_is_refused_even_with_a_fitting_id(
 def test_a_plan_that_was_edited_with_its_digest_is_read_unless_the_reviewed_digest_is_asked_for(
     tmp_path: Path, at: str, value: object
 ) -> None:
-    path, seal = tmp_path / "plan.json", Seal(digest=tiny_plan().digest)
+    path, reviewed = tmp_path / "plan.json", tiny_plan().digest
     write_plan(tiny_plan(), path)
-    assert read_plan(path, seal) == tiny_plan()
+    assert read_plan(path, reviewed) == tiny_plan()
     path.write_text(edited(tiny_plan(), at, value))
-    assert read_plan(path).digest != seal.digest
+    assert read_plan(path).digest != reviewed
     with pytest.raises(Refused, match="not the plan that was reviewed") as refusal:
-        read_plan(path, seal)
+        read_plan(path, reviewed)
     assert refusal.value.code == "KR425"
 
 

@@ -84,7 +84,6 @@ class WorkflowSteps:
     secrets: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     programs: tuple[str, ...] = ()
-    variables: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def artifacts(self) -> Path:
@@ -112,7 +111,6 @@ class WorkflowSteps:
         context = {
             "matrix": matrix,
             "secrets": self.secrets,
-            "vars": self.variables,
             "inputs": inputs or {},
             "runner": {"temp": str(temp)},
             "needs": {name: {"result": one.result, "outputs": one.outputs} for name, one in before.items()},
@@ -224,7 +222,7 @@ def _checkout(run: _Run, _: Mapping[str, str]) -> None:
     """The workspace is there; what an earlier job left in it is not."""
     for folder in ("results", "runs"):
         shutil.rmtree(run.runner.workspace / folder, ignore_errors=True)
-    for name in ("plan.json", "plan.json.sig", "plan.md"):
+    for name in ("plan.json", "plan.md"):
         (run.runner.workspace / name).unlink(missing_ok=True)
     (run.temp / "result").unlink(missing_ok=True)
 

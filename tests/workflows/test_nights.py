@@ -3,7 +3,6 @@
 import io
 import json
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -137,42 +136,6 @@ def swapped(workflow: Workflow, folder: str) -> None:
     """Put an edited plan into an artifact, its digest and id made to fit, as whoever can write artifacts could."""
     path = workflow.steps.artifacts / folder / "plan.json"
     path.write_text(json.dumps(resealed(json.loads(path.read_text()) | {"warnings": []})))
-
-
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="signs with the openssl program, which is not here")
-def test_with_keys_only_what_the_plan_job_signed_is_applied_night_after_night(
-    workflow: Workflow, tmp_path: Path
-) -> None:
-    private, public = tmp_path / "plans.pem", tmp_path / "plans.pub"
-    for words in (
-        ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", str(private)],
-        ["pkey", "-in", str(private), "-pubout", "-out", str(public)],
-    ):
-        subprocess.run(["openssl", *words], check=True, capture_output=True)
-    workflow.steps.variables = {"PLAN_PUBLIC_KEY": public.read_text()}
-    workflow.merged()
-    unsigned = workflow.approved()
-    assert (unsigned.result, "(KR426)" in unsigned.log) == ("failure", True), unsigned.log
-    workflow.steps.secrets = {"PLAN_SIGNING_KEY": private.read_text()}
-    workflow.boxed("1s", before="5h")
-    planned = workflow.merged()
-    signature = workflow.steps.artifacts / "plan-demo" / "plan.json.sig"
-    good = signature.read_bytes()
-    signature.write_bytes(b"forged")
-    forged = workflow.approved()
-    assert (forged.result, "(KR427)" in forged.log) == ("failure", True), forged.log
-    signature.write_bytes(good)
-    first = workflow.approved()
-    assert (first.result, "Plan applied: unfinished." in first.summary) == ("success", True), first.log
-    # The key is for the job that makes plans; GitHub gives it to no other.
-    workflow.steps.secrets = {}
-    workflow.boxed("5h", before="1s")
-    night = workflow.night()
-    assert (night.result, "Plan applied: done." in night.summary) == ("success", True), night.log
-    assert not any(line in planned.log + planned.summary for line in private.read_text().splitlines()[1:-1])
-    night = workflow.night()
-    assert (night.result, NOTHING in night.log) == ("success", True)
-    assert applied(workflow) == set()
 
 
 @pytest.mark.parametrize("result", ["failure", "skipped", "cancelled"])

@@ -144,14 +144,7 @@ def test_what_applies_takes_the_digest_from_the_job_before_it_and_is_named_by_it
     assert "digest" in jobs[before]["outputs"]
     assert (jobs[name]["name"], jobs[name]["needs"]) == (f"{word} {digest}", before)
     (step,) = [step for step in jobs[name]["steps"] if step.get("uses") == "./.github/actions/apply"]
-    assert (step["with"]["digest"], step["with"]["public-key"]) == (digest, "${{ vars.PLAN_PUBLIC_KEY }}")
-
-
-def test_the_key_that_signs_is_seen_by_the_step_that_signs_alone() -> None:
-    jobs = cluster_jobs()
-    assert [name for name, job in jobs.items() if "PLAN_SIGNING_KEY" in str(job)] == ["plan"]
-    action = yaml.safe_load((ROOT / ".github" / "actions" / "plan" / "action.yml").read_text())
-    assert [step["name"] for step in action["runs"]["steps"] if "signing-key" in str(step)] == ["Sign"]
+    assert step["with"]["digest"] == digest
 
 
 def test_nights_need_no_approval_and_throw_out_nothing_that_waits_for_one() -> None:
