@@ -6,7 +6,7 @@ the ISR for another reason is throttled too. So each rate and each list is taken
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
@@ -281,6 +281,8 @@ class _CleanUp:
     """Why nothing can be written at all just now."""
     unwritten: Exception | None = None
     """The journal's first fault."""
+    unseen: dict[int | str, Trouble] = field(default_factory=dict)
+    """The brokers and topics that could not be read, and why."""
 
     def lists(self) -> list[Leftover]:
         """Take our entries off the topics' lists; return what could not be, which stays in the record."""
@@ -321,7 +323,7 @@ class _CleanUp:
             elif trouble is not None:
                 items = [*parts(entry.before), *sorted(entry.items - {*parts(entry.before)})]
                 left.setdefault(topic, {})[key] = ",".join(items)
-        self._tell_unseen("topics", left, unread)
+        self.unseen |= {topic: unread[topic] for topic in left}
         return {**configs, **left}, waiting
 
     def _list_changes(
@@ -401,7 +403,7 @@ class _CleanUp:
             is_dead = not isinstance(registered, Trouble) and not Observed(brokers=registered).is_alive(broker)
             unread[broker] = _DEAD if is_dead else _SILENT
         waiting = {b: one for b, one in unread.items() if one is _DEAD or (one.is_passing and not self.is_last)}
-        self._tell_unseen("brokers", sorted(unread.keys() - waiting.keys()), unread)
+        self.unseen |= {broker: unread[broker] for broker in sorted(unread.keys() - waiting.keys())}
         return configs, waiting
 
     def _restore_rates(self, broker: int, keys: Mapping[str, str | None], config: Configs) -> dict[Key, Trouble]:
@@ -435,17 +437,20 @@ class _CleanUp:
             self.barred = told
         return told
 
-    def _tell_unseen(self, what: str, names: Collection[K], why: Mapping[K, Trouble]) -> None:
-        """Say of what is put back without a look at what is there: somebody may have changed it since."""
+    def _say_unseen(self, what: str, owners: Sequence[K]) -> None:
+        """Say of what was put back without a look at what is there: somebody may have changed it since."""
+        names = [one for one in owners if one in self.unseen]
         if names:
-            first, named = why[min(names, key=str)].why, named_some(names)
-            text = f"put back as recorded, without a look at what is there now, {what} {named}: {first}"
+            text = f"put back as recorded, without a look at what is there now, {what} {named_some(names)}"
+            text = f"{text}: {self.unseen[names[0]].why}"
             if text not in self.session.messages:
                 self.session.messages.append(text)
 
     def _forget(self, gone: ThrottleRecord) -> None:
         if gone.is_empty:
             return
+        self._say_unseen("brokers", gone.brokers)
+        self._say_unseen("topics", gone.topics)
         crash_point("unthrottle.sent")
         self.session.throttles.taken_off = self.session.throttles.taken_off.plus(gone)
         try:
