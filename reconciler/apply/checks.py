@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from reconciler.admin.waits import waiting_for
 from reconciler.apply.dir_moves import DirPlace, dir_place, stale_dirs
-from reconciler.apply.limits import Declared, check_limits, lowered_topics
+from reconciler.apply.limits import ApplyRules, check_limits, lowered_topics
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.session import Session
@@ -279,7 +279,7 @@ class Gate:
     session: Session
     deadline: datetime | None
     should_stop: Stop
-    declared: Declared
+    declared: ApplyRules
 
     def enter(self, index: int, *, is_first: bool) -> bool:
         """Check that a stage may begin; return whether it is done already.

@@ -1,6 +1,6 @@
 """Decides from the cluster alone what the runs of a plan have left on it; no journal and no record is needed.
 
-A run of a plan that moves orders-0 from [1, 2] to [1, 3] at 400000 B/s, and that dies while it copies, leaves this:
+A run of a plan that moves orders-0 from [1, 2] to [1, 3] at 400000 B/s, and that dies while it copies, leaves:
 
     topic orders    leader.replication.throttled.replicas     0:1,0:2     the replicas before the move
                     follower.replication.throttled.replicas   0:3         the replica that it adds
@@ -40,7 +40,7 @@ _BEGUN = frozenset({DirPlace.MOVING, DirPlace.AT_END, DirPlace.TURNED})
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the cluster shows of a plan's runs."""
+    """Holds the throttles and cordons that a plan's runs left, as the cluster shows them."""
 
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
     """Rates, lists and cordons that are a run's for certain, with what was there before."""
@@ -56,7 +56,7 @@ def evidence(paths: PlanPaths, observed: Observed, before: Rollback, rates: Item
     `before`: what was set there before the first of them; `rates`: every value that they set on brokers.
     """
     lists, partitions = _lists(paths, observed, before)
-    # An entry is `partition:broker`, and each broker that a move throttles is named by one of its entries.
+    # An entry is `partition:broker`. The entries of a move name each broker that the move throttles.
     named = {int(item.partition(":")[2]) for entry in lists.values() for item in entry.items}
     emptied = {
         broker
@@ -109,8 +109,8 @@ def _lists(
 def _is_about_to_move(key: TopicPartition, paths: PlanPaths, observed: Observed) -> bool:
     """Whether all entries of a partition's first move are there, leaders and followers, or `*` in their place.
 
-    Nobody but a run lists a follower that does not exist yet and every leader beside it: a run before the move, or one
-    that took the move back.
+    Only a run lists a follower that does not exist yet, and every leader beside it: before the move, or after the run
+    took the move back.
     """
     move, configs = paths.by_partition[key].moves[0], observed.configs.get(key.topic, {})
     sides = ((LEADER_THROTTLED_REPLICAS, move.from_replicas), (FOLLOWER_THROTTLED_REPLICAS, move.added))

@@ -52,7 +52,7 @@ class Departure(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """What is left of one stage: its moves, the partitions it makes, what comes and what goes."""
+    """Holds the rest of one stage: its moves, new partitions, arriving and departing replicas."""
 
     stage: Stage
     moves: tuple[Move, ...] = ()
@@ -70,7 +70,7 @@ class Now:
     disks: DiskUse = field(default_factory=DiskUse)
 
     def broker(self, broker_id: int) -> Broker:
-        """Return that broker, with the log dirs that it told of."""
+        """Return that broker with its log dirs."""
         known = self.observed.brokers.get(broker_id, Broker(broker_id))
         return replace(known, log_dirs=self.disks.log_dirs.get(broker_id, ()))
 
@@ -118,7 +118,7 @@ class Now:
     def _arrivals(self, move: Move, planned_dirs: Mapping[TopicPartition, Mapping[int, str]]) -> Iterator[Arrival]:
         key, present = move.topic_partition, self.replicas(move.topic_partition)
         whole, leader = move.bytes // max(1, len(move.added)), self.leader(key)
-        # Of a tiered topic only the plan knows how much is copied, if the remote tier has the rest (KIP-1023).
+        # Only the plan knows how much a tiered topic copies, because the remote tier has the rest (KIP-1023).
         if leader is not None and self.paths.plan.proof.tiered is not TieredBytes.UNTIERED:
             whole = self.disks.replica_bytes.get((key, leader), whole)
         for broker in move.added:

@@ -42,10 +42,9 @@ from reconciler.model.words import named_some, rate
 
 
 def adopt_leftovers(session: Session, observed: Observed, *, is_cleaning: bool = False) -> None:
-    """Take into the session what earlier runs of this plan left on the cluster, and what of it cannot be decided.
+    """Take the throttles that earlier runs of this plan left into the session, and the values that may be theirs.
 
-    `is_cleaning`: the caller only puts things back, so what cannot be read raises nothing, and what is recorded goes by
-    itself.
+    `is_cleaning`: the caller only puts things back, so a missing right or answer raises no error.
     """
     journal, throttles = recorded(session.journal.events), session.throttles
     find_record(session)
@@ -58,7 +57,7 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_cleaning: bool =
     shown = traces.completed(observed, lambda: _seen(session, observed, is_cleaning=is_cleaning))
     others = record.throttles if record is not None and not is_own else ThrottleRecord()
     throttles.on = shown.throttles.plus(others)
-    # Before a run of the plan began, a rate like the plan's is an operator's own: apply asks nothing about it.
+    # Before a run of the plan began, a rate like the plan's is an operator's own.
     throttles.undecided = shown.undecided if is_cleaning or shown.is_begun else {}
     # A value that an earlier run set is not what was there before: its record says what was.
     throttles.first_rates = dict(throttles.on.rates)
@@ -68,7 +67,7 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_cleaning: bool =
 
 @dataclass(frozen=True, slots=True)
 class _Traces:
-    """What is written of a plan's runs: the journal of this machine, and the record that its last run left."""
+    """Holds the written traces of a plan's runs: the journal of this machine, and the cluster's record."""
 
     paths: PlanPaths
     journal: Recorded
@@ -82,9 +81,9 @@ class _Traces:
 
     @property
     def throttles(self) -> ThrottleRecord:
-        """What is on by the record, else by the journal.
+        """The throttles that are on, by the record if there is one, else by the journal.
 
-        What a record could not hold was guessed as it was read; a plan that is at hand knows better.
+        A record that is not whole was completed by guesses as it was read. A plan at hand knows better.
         """
         record = self.record
         if record is None or record.is_bare:
@@ -107,7 +106,7 @@ class _Traces:
         return not self.journal.has_ended_well or self.paths.is_under_way(observed) or not is_at_end
 
     def completed(self, observed: Observed, with_configs: Callable[[], Observed]) -> Evidence:
-        """Return what is written, completed by what the cluster shows; configs are read only if that is needed."""
+        """Return the written throttles, completed by the cluster's; configs are read only if they are needed."""
         start = self.throttles
         if not self.is_look_needed(observed):
             return Evidence(start)
@@ -144,7 +143,7 @@ def with_configs(plan: Plan, observed: Observed, admin: Admin) -> Observed:
     broker_configs = admin.broker_configs(brokers) if brokers else {}
     topic_configs = admin.topic_configs(topics) if topics else {}
     alive = {one: replace(observed.brokers[one], configs=broker_configs[one]) for one in broker_configs}
-    # A topic that was made again since the plan is another one: nothing on it is ours.
+    # A topic that was made again since the plan is another topic, and carries no entry of the plan.
     own = {name: topic_configs[name] for name in topic_configs if name not in observed.replaced}
     return replace(observed, brokers={**observed.brokers, **alive}, configs={**observed.configs, **own})
 
@@ -213,7 +212,7 @@ def _is_open(traces: _Traces, observed: Observed, shown: Evidence) -> bool:
 
 
 def _visible(ours: Items, throttles: ThrottleRecord, observed: Observed) -> Iterator[tuple[Key, str | None]]:
-    """Yield what taking our part off would change, and to what; None: the key goes."""
+    """Yield each key that a clean-up changes, with its value afterwards; None: the key is removed."""
     for (broker, key), before in sorted(throttles.rates.items()):
         if observed.is_alive(broker):
             value = observed.brokers[broker].configs.get(key)

@@ -40,8 +40,8 @@ OwnersCheck = Callable[[Plan, Cluster], Sequence[Problem]]
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """What the files declare when the run begins; nothing where there are no files."""
+class ApplyRules:
+    """Holds what the files declare when the run begins; empty if there are no files."""
 
     cluster: DesiredCluster | None = None
     owners: OwnersCheck | None = None
@@ -64,11 +64,11 @@ class Declared:
         return self.cluster.broker(broker_id) if self.cluster is not None else DesiredBroker(broker_id)
 
 
-NOTHING_DECLARED = Declared()
+NOTHING_DECLARED = ApplyRules()
 
 
 def check_limits(
-    session: Session, declared: Declared, stages: Sequence[Stage], observed: Observed, *, is_first: bool
+    session: Session, declared: ApplyRules, stages: Sequence[Stage], observed: Observed, *, is_first: bool
 ) -> None:
     """Raise Refused if what is left of these stages does not fit. `observed` is a look at all their topics."""
     now = Now(session.paths, observed)
@@ -93,7 +93,7 @@ def check_limits(
 
 
 def _disks_of(session: Session, brokers: Iterable[int], keys: Iterable[TopicPartition]) -> DiskUse:
-    """Return what these brokers tell of their log dirs; nothing, which is reported once, where a right is missing."""
+    """Return the log dirs of these brokers; empty, and reported once, if a right is missing."""
     try:
         return session.admin.disks(sorted(brokers), sorted(keys))
     except MissingRight as error:
@@ -113,7 +113,7 @@ def _is_known(now: Now, broker: int) -> bool:
     return now.broker(broker).used_bytes is not None
 
 
-def disk_problems(now: Now, flows: Sequence[Flow], declared: Declared) -> Iterator[Problem]:
+def disk_problems(now: Now, flows: Sequence[Flow], declared: ApplyRules) -> Iterator[Problem]:
     """Yield a problem for each disk that what is left would fill beyond its size, or beyond limits.diskUse."""
     used, totals = _disks_now(now)
     reported = set[Place]()
@@ -121,7 +121,7 @@ def disk_problems(now: Now, flows: Sequence[Flow], declared: Declared) -> Iterat
         arriving, looked_at = Counter[Place](), set[Place]()
         for one in flow.arrivals:
             place, whole = (one.broker, one.path), (one.broker, None)
-            # Each of several log dirs is looked at by itself; their sum, where nobody knows which one takes a replica.
+            # If the log dir of a replica is not known, only the sum of the log dirs is checked.
             looked_at.add(place if place in totals else whole)
             for each in {place, whole} & totals.keys():
                 arriving[each] += one.bytes
@@ -149,7 +149,7 @@ def _disks_now(now: Now) -> tuple[Counter[Place], dict[Place, int]]:
 
 
 def _disk_problem(
-    now: Now, stage: Stage, place: Place, figures: tuple[int, int, int], declared: Declared
+    now: Now, stage: Stage, place: Place, figures: tuple[int, int, int], declared: ApplyRules
 ) -> Problem | None:
     before, arriving, total = figures
     where = f"broker {place[0]}" if place[1] is None else f"log dir {place[1]} of broker {place[0]}"
@@ -172,7 +172,7 @@ def _disk_problem(
 # States of brokers
 
 
-def state_problems(now: Now, flows: Sequence[Flow], declared: Declared) -> Iterator[Problem]:
+def state_problems(now: Now, flows: Sequence[Flow], declared: ApplyRules) -> Iterator[Problem]:
     """Yield a problem for each broker that takes no new replica by now, or is not to lead."""
     coming, leading = dict[tuple[int, str], list[str]](), dict[int, list[str]]()
     for flow in flows:
@@ -193,7 +193,7 @@ def state_problems(now: Now, flows: Sequence[Flow], declared: Declared) -> Itera
         yield Problem(CLOSED, message, declared.broker(broker).at, Severity.VIOLATION)
 
 
-def _closed_by(now: Now, declared: Declared, arrival: Arrival) -> str | None:
+def _closed_by(now: Now, declared: ApplyRules, arrival: Arrival) -> str | None:
     """Return why a broker takes this replica no more, None where it does."""
     desired, broker = declared.broker(arrival.broker), now.broker(arrival.broker)
     closed = {one.path for one in desired.log_dirs if one.state is not LogDirState.ACTIVE}
@@ -212,7 +212,7 @@ def _closed_by(now: Now, declared: Declared, arrival: Arrival) -> str | None:
 def _new_leaders(now: Now, flow: Flow) -> Iterator[tuple[TopicPartition, int, tuple[int, ...]]]:
     """Yield each partition that gets another leader, that leader, and the replicas beside it.
 
-    An assignment that is written may have any broker lead, and what a new partition's leader is, no plan has to mend.
+    A written assignment may have any broker lead. A new partition's leader needs no plan to mend it.
     """
     for move in flow.moves:
         if move.to_replicas[0] != move.from_replicas[0] and move.reason is not Reason.ASSIGNMENT:
@@ -257,11 +257,11 @@ def min_isr_problems(now: Now, stages: Sequence[Stage]) -> Iterator[Problem]:
             yield Problem(FEW_REPLICAS, text, severity=Severity.VIOLATION)
 
 
-# What is counted over all topics
+# Counts over all topics
 
 
-def _counted_problems(session: Session, now: Now, flows: Sequence[Flow], declared: Declared) -> Iterator[Problem]:
-    """Yield what breaks limits.replicasPerBroker, and what owners may have."""
+def _counted_problems(session: Session, now: Now, flows: Sequence[Flow], declared: ApplyRules) -> Iterator[Problem]:
+    """Yield a problem for each broken limits.replicasPerBroker, and for each broken limit of an owner."""
     is_limited = declared.limits.replicas_per_broker is not None
     is_adding = any(arrival.is_new for flow in flows for arrival in flow.arrivals)
     if is_adding and (is_limited or declared.owners is not None):
@@ -272,7 +272,7 @@ def _counted_problems(session: Session, now: Now, flows: Sequence[Flow], declare
 
 
 def count_problems(
-    now: Now, flows: Sequence[Flow], topics: Mapping[str, Topic], declared: Declared
+    now: Now, flows: Sequence[Flow], topics: Mapping[str, Topic], declared: ApplyRules
 ) -> Iterator[Problem]:
     """Yield a problem for each broker that would hold more replicas than limits.replicasPerBroker allows."""
     limit = declared.limits.replicas_per_broker
@@ -282,7 +282,7 @@ def count_problems(
     for topic in topics.values():
         for partition in topic.partitions:
             key = TopicPartition(topic.name, partition.partition)
-            # What others move counts where it goes, as it does when a plan is made.
+            # Reassignments of others count at their targets, as in a plan.
             is_ours = key in now.paths.by_partition
             count.update(now.replicas(key) if is_ours else _target(now, key, partition))
     for flow in flows:

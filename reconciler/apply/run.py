@@ -16,7 +16,7 @@ from reconciler.apply.checks import (
 from reconciler.apply.crash import crash_point
 from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.leftovers import adopt_leftovers, find_record, moves_of
-from reconciler.apply.limits import NOTHING_DECLARED, Declared
+from reconciler.apply.limits import NOTHING_DECLARED, ApplyRules
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import APPLY_AGAIN, paths_of
 from reconciler.apply.refusals import check_not_refused, check_offered, check_rights
@@ -39,7 +39,7 @@ def run_plan(
     progress: Progress | None = None,
     deadline: datetime | None = None,
     should_stop: Stop = lambda: None,
-    declared: Declared = NOTHING_DECLARED,
+    declared: ApplyRules = NOTHING_DECLARED,
     is_dry_run: bool = False,
     notify: Callable[[str], None] = lambda _text: None,
     has_log_dirs: bool = False,

@@ -254,6 +254,6 @@ def _completed(run: RunRecord, admin: Admin) -> RunRecord:
         if one.adding_replicas and entry.items.issuperset(f"{key.partition}:{b}" for b in one.adding_replicas):
             before = cancelled(tuple(set(one.replicas) - set(one.adding_replicas)), one.target_replicas)
             moves.append(Move(key, before, one.target_replicas, 0, Reason.BALANCE, is_size_known=False))
-    # What was there before is not known, so a bare record puts no throttle back.
+    # A bare record does not know the values before the run, so it puts no throttle back.
     kept = ThrottleRecord() if run.is_bare else ThrottleRecord(run.throttles.rates, lists)
     return replace(run, throttles=kept, moves=tuple(moves))

@@ -48,7 +48,7 @@ LONGEST_PAUSE = 30.0  # seconds
 
 @dataclass(slots=True)
 class RunThrottles:
-    """What a run knows of throttles and cordons: what is on, what was there before, what Kafka has confirmed."""
+    """Holds a run's throttles and cordons: those on the cluster, the values before, Kafka's confirmations."""
 
     on: ThrottleRecord = field(default_factory=ThrottleRecord)
     """What is on the cluster because of this plan."""
@@ -199,7 +199,7 @@ class Session:
             if answer.is_ok:
                 self.record = written
                 return
-            # What was too large once is too large again: the run does not send it a second time.
+            # A form that was too large once is not sent a second time.
             self.record_forms = () if answer.error in NO_RIGHT else self.record_forms[1:]
         # An older record would say less than this run has done by now.
         erased = self.patiently(partial(self.lock.keep, ""))

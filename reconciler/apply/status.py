@@ -137,7 +137,7 @@ class Watcher:
 def _as_if_alive(observed: Observed) -> Observed:
     """Return the look as if dead brokers were in sync and led what they are to lead.
 
-    A broker that dies after a run has ended leaves the run done: nothing of it waits for that broker.
+    A run that has ended stays done when a broker dies afterwards.
     """
     alive = {broker for broker in observed.brokers if observed.is_alive(broker)}
 

@@ -70,7 +70,7 @@ class Warn:
 
 @dataclass(frozen=True, slots=True)
 class TakeThrottlesOff:
-    """Bring the stage's rates and throttle lists back to what they were."""
+    """Take the stage's rates and throttle lists off."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -321,7 +321,7 @@ def leftovers_of(throttles: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> 
 
 
 def undecided_problems(undecided: Mapping[Key, str]) -> list[Problem]:
-    """Return a problem for each broker or topic whose values are a plan's, though nothing shows that a run set them."""
+    """Return a problem for each broker or topic with values that a run or an operator may have set."""
     values: dict[int | str, list[tuple[str, str]]] = {}
     for (owner, key), value in sorted(undecided.items(), key=str):
         values.setdefault(owner, []).append((key, value))

@@ -438,7 +438,7 @@ class _CleanUp:
         return told
 
     def _say_unseen(self, what: str, owners: Sequence[K]) -> None:
-        """Say of what was put back without a look at what is there: somebody may have changed it since."""
+        """Name the owners that were put back unread: somebody may have changed them since."""
         names = [one for one in owners if one in self.unseen]
         if names:
             text = f"put back as recorded, without a look at what is there now, {what} {named_some(names)}"

@@ -140,7 +140,7 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) 
 
 
 def _counted(wanted: "Sequence[FoundThrottle]", remaining: "Sequence[FoundThrottle]") -> str:
-    """Return how much of what was to be put back a look afterwards shows to be back, and what is not."""
+    """Return how many values are back, as a look afterwards shows, and the names of the others."""
     text = f"Put back: {len(wanted) - len(remaining)}."
     names = [f"{'broker' if isinstance(one.owner, int) else 'topic'} {one.owner} {one.key}" for one in remaining]
     return f"{text} Not put back, as a look afterwards shows: {', '.join(names)}." if names else text

@@ -97,7 +97,7 @@ def _throttle(one: FoundThrottle) -> str:
 
 
 def undecided_lines(undecided: Sequence[FoundThrottle]) -> list[str]:
-    """Return what may be left of a run, and was not touched because nothing shows whose it is."""
+    """Return a line for each value that a run or an operator may have set, and that was not touched."""
     head = "Not touched, as nothing shows whether a run or somebody else set it:"
     hint = "With the plan of the run at hand: reconciler doctor PLAN --fix throttles."
     hint += " What nobody wants: kafka-configs --alter --delete-config."

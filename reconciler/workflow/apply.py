@@ -8,7 +8,7 @@ from functools import partial
 from reconciler.admin.port import Admin
 from reconciler.admin.waits import waiting_for
 from reconciler.apply.checks import check_plan_is_for
-from reconciler.apply.limits import NOTHING_DECLARED, Declared
+from reconciler.apply.limits import NOTHING_DECLARED, ApplyRules
 from reconciler.apply.run import run_plan
 from reconciler.apply.run_record import read_record
 from reconciler.model.cluster import Cluster
@@ -93,7 +93,7 @@ def apply_plan(
         return Applied(ended, simulated(inputs, desired) is not None)
 
 
-def _declared(desired: Desired | None, refuse: Callable[[], None]) -> Declared:
+def _declared(desired: Desired | None, refuse: Callable[[], None]) -> ApplyRules:
     """Return what a run is held against; `refuse` raises Refused where the files forbid the plan as a whole."""
     if desired is None:
         return NOTHING_DECLARED
@@ -103,7 +103,7 @@ def _declared(desired: Desired | None, refuse: Callable[[], None]) -> Declared:
 
         return with_quotas(replace(rest, warnings=(), violations=()), desired, observed).violations
 
-    return Declared(desired.cluster, broken_limits if desired.owners else None, refuse)
+    return ApplyRules(desired.cluster, broken_limits if desired.owners else None, refuse)
 
 
 def plan_again(inputs: Inputs, applied: Plan) -> Plan | None:
@@ -169,7 +169,7 @@ def _is_taken_up(admin: Admin, rate: int, before: int | None) -> bool:
         record = read_record(admin)
         if record is not None and record.rate == rate:
             return True
-        # A run that keeps no record never tells; and another rate may have been asked for since.
+        # A run without a record never confirms a rate, and somebody may have asked for another rate since.
         if record is None or record.rate != before:
             return False
         admin.clock.sleep(PAUSE_SECONDS)

@@ -15,7 +15,7 @@ from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight, 
 from reconciler.apply.checks import check_windows
 from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.leftovers import moves_of, restore_throttles
-from reconciler.apply.limits import Declared
+from reconciler.apply.limits import ApplyRules
 from reconciler.apply.run import run_plan, still_fits
 from reconciler.apply.run_record import read_record
 from reconciler.diff.mirrors import with_classes
@@ -310,8 +310,8 @@ def _desired(inputs: Inputs, undone: Plan) -> Desired | None:
     return desired
 
 
-def _declared(desired: Desired | None) -> Declared:
-    return Declared(desired.cluster if desired else None)
+def _declared(desired: Desired | None) -> ApplyRules:
+    return ApplyRules(desired.cluster if desired else None)
 
 
 def _begun(inputs: Inputs, undone: Plan, admin: Admin) -> Plan | None:

@@ -137,7 +137,7 @@ class RunTraces:
         return recorded(self.journal.events).throttles if self.record is None else self.record.throttles
 
     def known(self, observed: Observed) -> KnownRun:
-        """Return what is known of it, and what is seen of it on the cluster."""
+        """Return the run as its traces and that look show it."""
         return known_run(self.plan, self.journal.events, observed, self.record)
 
 
@@ -206,7 +206,7 @@ def restore_leftovers(inputs: Inputs, admin: Admin, following: Plan) -> tuple[st
     """Take off the throttles that ended runs of other plans left; return what a look afterwards shows, in sentences.
 
     Only what their journals, or the record in the cluster, name, where brokers are back. `following`: the plan that is
-    run next, which restores its own. What fails is a sentence too, never raised: it keeps nobody from an apply.
+    run next, which restores its own. An error is a sentence too, and never raised: the apply goes on.
     """
     try:
         runs = [one for one in known_runs(inputs, following.cluster_name, admin) if one.plan.id != following.id]
@@ -254,7 +254,7 @@ def still_on(wanted: Sequence[FoundThrottle], admin: Admin) -> tuple[FoundThrott
 def perhaps_of_a_run(admin: Admin) -> tuple[Problem, ...]:
     """Return a problem for each throttle and reassignment that may be of a run whose plan and record are gone.
 
-    Empty where the cluster shows nothing of the kind.
+    Empty if the cluster shows none.
     """
     from reconciler.diff.doctor.runs import found_throttles
 

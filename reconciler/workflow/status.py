@@ -1,4 +1,4 @@
-"""Looks where a run is, as the cluster shows it; changes nothing."""
+"""Looks where a run is, as the cluster shows it; writes nowhere."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress

@@ -9,7 +9,7 @@ from helpers.plans.small_runs import admin_of, move, plan_of
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.checks import RECOVERY, Gate, Stop
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.limits import Declared
+from reconciler.apply.limits import ApplyRules
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.session import Session
 from reconciler.model.problem import Refused
@@ -21,7 +21,7 @@ PLAN = plan_of([ReassignStage(1, (move("a-0", "1,2,3", "1,2,4"),))], BEFORE)
 
 
 def gate(admin: SimulatedAdmin, should_stop: Stop = lambda: None) -> Gate:
-    return Gate(Session(admin, MemoryJournal(), paths_of(PLAN)), None, should_stop, Declared())
+    return Gate(Session(admin, MemoryJournal(), paths_of(PLAN)), None, should_stop, ApplyRules())
 
 
 def test_a_broker_that_comes_back_in_time_is_waited_for() -> None:

@@ -10,7 +10,7 @@ from helpers.plans.small_runs import RATE, admin_of, cluster, move, plan_of
 
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.limits import Declared
+from reconciler.apply.limits import ApplyRules
 from reconciler.apply.run import run_plan
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import DesiredCluster, Window
@@ -46,7 +46,7 @@ def test_outside_its_windows_too() -> None:
     journal = killed(admin, two_stages(before), passing("moves.done"))
     nights = DesiredCluster("small", windows=(Window(("sun",), "01:00", "02:00"),))
     with pytest.raises(Refused, match="outside the windows"):
-        run_plan(two_stages(before), admin, journal, declared=Declared(nights))
+        run_plan(two_stages(before), admin, journal, declared=ApplyRules(nights))
     assert throttles(admin.cluster) == throttles(before)
 
 

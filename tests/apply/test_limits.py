@@ -12,7 +12,7 @@ from helpers.plans.small_runs import MB, RATE, SIZE, admin_of, election, move, p
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.checks import RECOVERY
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.limits import NOTHING_DECLARED, Declared
+from reconciler.apply.limits import NOTHING_DECLARED, ApplyRules
 from reconciler.apply.run import run_plan
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic
 from reconciler.model.cluster import Cluster, LogDir
@@ -42,13 +42,13 @@ def plan(*stages: tuple[int, ...], **fields: object) -> Plan:
     return plan_of(made, before(), **fields)
 
 
-def files(*brokers: DesiredBroker, **limits: object) -> Declared:
+def files(*brokers: DesiredBroker, **limits: object) -> ApplyRules:
     """Return what is declared: these brokers and limits."""
     declared = {one.id: one for one in brokers}
-    return Declared(DesiredCluster("small", brokers=declared, limits=Limits(**limits)))  # type: ignore[arg-type]
+    return ApplyRules(DesiredCluster("small", brokers=declared, limits=Limits(**limits)))  # type: ignore[arg-type]
 
 
-def refused(made: Plan, cluster: Cluster, declared: Declared = NOTHING_DECLARED) -> Refused:
+def refused(made: Plan, cluster: Cluster, declared: ApplyRules = NOTHING_DECLARED) -> Refused:
     """Return the error of a run that is refused before anything is changed, as its dry run is."""
     admin, errors = admin_of(cluster), []
     for is_dry_run in (True, False):
@@ -60,7 +60,7 @@ def refused(made: Plan, cluster: Cluster, declared: Declared = NOTHING_DECLARED)
     return errors[1]
 
 
-def runs(made: Plan, cluster: Cluster, declared: Declared = NOTHING_DECLARED) -> SimulatedAdmin:
+def runs(made: Plan, cluster: Cluster, declared: ApplyRules = NOTHING_DECLARED) -> SimulatedAdmin:
     """Return the cluster after a run that is not refused."""
     admin = admin_of(cluster)
     assert run_plan(made, admin, MemoryJournal(), declared=declared).state is RunState.DONE

@@ -13,7 +13,7 @@ from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, election, mo
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.limits import Declared
+from reconciler.apply.limits import ApplyRules
 from reconciler.apply.run import run_plan
 from reconciler.model.change import ConfigChange, ConfigOperation, CreatePartitions
 from reconciler.model.cluster import LEADER_THROTTLED_RATE, LEADER_THROTTLED_REPLICAS, Cluster
@@ -49,9 +49,9 @@ def failed(plan: Plan, admin: SimulatedAdmin, **options: object) -> RunFailed:
     return error.value
 
 
-def within(window: Window) -> Declared:
+def within(window: Window) -> ApplyRules:
     """Return that runs work inside that window alone."""
-    return Declared(DesiredCluster("small", windows=(window,)))
+    return ApplyRules(DesiredCluster("small", windows=(window,)))
 
 
 def refused(plan: Plan, admin: SimulatedAdmin, kind: type[ReconcilerError], **options: object) -> ReconcilerError:

@@ -17,7 +17,7 @@ from helpers.figures import Tell
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply import checks
 from reconciler.apply.journal import MemoryJournal
-from reconciler.apply.limits import Declared
+from reconciler.apply.limits import ApplyRules
 from reconciler.apply.run import run_plan
 from reconciler.model.cluster import Broker, Cluster, LogDir, Partition, Topic
 from reconciler.model.desired import (
@@ -191,7 +191,7 @@ def applied(plan: Plan, start: Cluster, files: Desired) -> tuple[str, Cluster, l
     outcomes = []
     for is_dry in (True, False):
         try:
-            run_plan(plan, admin, MemoryJournal(), declared=Declared(files.cluster), is_dry_run=is_dry)
+            run_plan(plan, admin, MemoryJournal(), declared=ApplyRules(files.cluster), is_dry_run=is_dry)
             outcomes.append("done")
         except (Refused, StalePlan) as error:
             outcomes.append(error.code)
@@ -247,7 +247,7 @@ def test_a_plan_without_violations_is_not_refused_on_the_state_that_it_was_made_
             continue
         admin = SimulatedAdmin(state)
         try:
-            run_plan(plan, admin, MemoryJournal(), declared=Declared(files.cluster))
+            run_plan(plan, admin, MemoryJournal(), declared=ApplyRules(files.cluster))
             end = "done"
         except ReconcilerError as error:
             end = f"{error.code} of seed {seed}: {error}"
