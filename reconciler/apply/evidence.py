@@ -56,8 +56,15 @@ def evidence(paths: PlanPaths, observed: Observed, before: Rollback, rates: Item
     `before`: what was set there before the first of them; `rates`: every value that they set on brokers.
     """
     lists, partitions = _lists(paths, observed, before)
-    # An entry is `partition:broker`. The entries of a move name each broker that the move throttles.
-    named = {int(item.partition(":")[2]) for entry in lists.values() for item in entry.items}
+    # A move throttles each of its brokers. One of its two lists may be an operator's `*`: then the other one counts.
+    listed = {_partition_of(topic, item) for (topic, _), entry in lists.items() for item in entry.items}
+    named = {
+        broker
+        for key in listed
+        for move in paths.by_partition[key].moves
+        if move.added
+        for broker in (*move.from_replicas, *move.added)
+    }
     emptied = {
         broker
         for key in partitions

@@ -204,16 +204,7 @@ def take_all_off(session: Session, *, has_moves: bool = False) -> None:
     `has_moves`: moves go on, and whoever takes them back later needs the record in the cluster.
     Only a lost lock is raised at once, and a journal that cannot be written once all has been tried.
     """
-    left: list[Leftover] = []
-    unwritten: Exception | None = None
-    for attempt in range(TRIES):
-        clean_up = _CleanUp(session, is_last=attempt == TRIES - 1)
-        left = [*clean_up.rates(), *clean_up.lists()]
-        unwritten = unwritten or clean_up.unwritten
-        if not any(one.is_passing for one in left):
-            break
-        if not clean_up.is_last:
-            session.pause(attempt)
+    left, unwritten = _cleaned_up(session, BROKER_LEASES, is_run_over=True)
     left += _still_on(session)
     session.leftover_throttles = [one.problem for one in left]
     with suppress(ReconcilerError):  # without an answer, the lock or the right, the record stays
@@ -226,12 +217,33 @@ def take_all_off(session: Session, *, has_moves: bool = False) -> None:
 
 
 def take_throttles_off(session: Session) -> None:
-    """Take rates and lists off, and leave cordons on; what could not be taken off stays in the record."""
-    clean_up = _CleanUp(session)
-    clean_up.rates({*BROKER_LEASES} - {CORDONED_LOG_DIRS})
-    clean_up.lists()
-    if clean_up.unwritten is not None:
-        raise clean_up.unwritten
+    """Take rates and lists off at the end of a stage, and leave cordons on; what stays on is in the record.
+
+    A request without an answer is repeated until it is answered: it could still take effect, and take the throttle of
+    the next stage off.
+    """
+    _, unwritten = _cleaned_up(session, {*BROKER_LEASES} - {CORDONED_LOG_DIRS}, is_run_over=False)
+    if unwritten is not None:
+        raise unwritten
+
+
+def _cleaned_up(
+    session: Session, keys: Collection[str], *, is_run_over: bool
+) -> tuple[list[Leftover], Exception | None]:
+    """Take these keys of brokers and all lists off; return what is left, and the journal's first fault.
+
+    If the run is over, its last try writes what was recorded even where nothing could be read.
+    """
+    unwritten: Exception | None = None
+    for attempt in range(TRIES):
+        clean_up = _CleanUp(session, is_last=is_run_over and attempt == TRIES - 1)
+        left = [*clean_up.rates(keys), *clean_up.lists()]
+        unwritten = unwritten or clean_up.unwritten
+        if not any(one.is_passing for one in left):
+            break
+        if attempt < TRIES - 1:
+            session.pause(attempt)
+    return left, unwritten
 
 
 def _still_on(session: Session) -> list[Leftover]:

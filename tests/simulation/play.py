@@ -272,7 +272,9 @@ class _Stage:
         assert not behind, f"cancel leaves {behind}"
 
     def _is_true_conflict(self, error: ReconcilerError) -> bool:
-        return any(name in str(error) for name in self.others.names)
+        is_cordoned_by_others = any(name.endswith(" cordoned.log.dirs") for name in self.watch.foreign_changes)
+        # A broker that an operator cordons meanwhile takes no new replica: the run refuses its next stage.
+        return (error.code == "KR461" and is_cordoned_by_others) or any(n in str(error) for n in self.others.names)
 
     def _judge_conflict(self) -> None:
         behind = left_behind(self.watch, self.world.cluster)
