@@ -11,10 +11,8 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import chdir
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -105,35 +103,46 @@ def let_moves_end() -> None:
     SNAPSHOT.write_text(json.dumps(found))
 
 
-@cache
-def laid_out() -> Path:
-    """Return a folder with the cluster, what is declared for it, and its plan."""
-    folder = Path(mkdtemp(prefix="after-a-kill-"))
-    with chdir(folder):
-        write_simulated(OBSERVED, *DECLARED, spec=SPEC)
-        assert main(["plan", "--out", "plan.json"]) == 0
-    return folder
+@dataclass(frozen=True)
+class Folders:
+    """Folders of one cluster: before any run, and after a run that died; each is made once."""
 
+    base: Path
+    dead: dict[tuple[str, int], Path | None] = field(default_factory=dict)
 
-@cache
-def killed_at(point: str, hit: int) -> Path | None:
-    """Return a folder whose run died when it passed that point so often; None where it ended before."""
-    folder = Path(mkdtemp(prefix="killed-"))
-    shutil.copytree(laid_out(), folder, dirs_exist_ok=True)
+    @property
+    def laid_out(self) -> Path:
+        """Return a folder with the cluster, what is declared for it, and its plan."""
+        folder = self.base / "laid-out"
+        if not folder.exists():
+            folder.mkdir()
+            with chdir(folder):
+                write_simulated(OBSERVED, *DECLARED, spec=SPEC)
+                assert main(["plan", "--out", "plan.json"]) == 0
+        return folder
 
-    is_hit = passing(point, hit)
+    def killed_at(self, point: str, hit: int) -> Path | None:
+        """Return a folder whose run died when it passed that point so often; None if it ended before."""
+        if (point, hit) not in self.dead:
+            self.dead[point, hit] = self._killed_at(point, hit)
+        return self.dead[point, hit]
 
-    def kill(name: str) -> None:
-        if is_hit(name):
-            raise Killed
+    def _killed_at(self, point: str, hit: int) -> Path | None:
+        folder = self.base / f"killed-{len(self.dead)}"
+        shutil.copytree(self.laid_out, folder)
+        is_hit = passing(point, hit)
 
-    with chdir(folder), planted(kill):
-        try:
-            main(["apply", "plan.json", "--yes"])
-        except Killed:
-            shutil.rmtree("runs", ignore_errors=True)
-            return folder
-    return None
+        def kill(name: str) -> None:
+            if is_hit(name):
+                raise Killed
+
+        with chdir(folder), planted(kill):
+            try:
+                main(["apply", "plan.json", "--yes"])
+            except Killed:
+                shutil.rmtree("runs", ignore_errors=True)
+                return folder
+        return None
 
 
 def change_record(how: str) -> None:
@@ -160,13 +169,14 @@ def cases(hits: range) -> Iterator[tuple[str, int, str, str]]:
 def test_what_a_verb_says_it_left_is_what_the_cluster_shows(
     tmp_path: Path, reconciler: Program, figures: Tell, hits: range
 ) -> None:
-    before = seen_in(laid_out())
+    folders = Folders(tmp_path)
+    before = seen_in(folders.laid_out)
     counts: Counter[str] = Counter()
     for number, (point, hit, record, verb) in enumerate(cases(hits)):
-        dead = killed_at(point, hit)
+        dead = folders.killed_at(point, hit)
         if dead is None:
             continue
-        place = tmp_path / str(number)
+        place = tmp_path / f"case-{number}"
         shutil.copytree(dead, place)
         with chdir(place):
             change_record(record)

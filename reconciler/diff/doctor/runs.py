@@ -117,13 +117,16 @@ def _found(owner: int | str, key: str, value: str, known: Sequence[KnownRun], vi
 def _perhaps_of_a_run(found: Sequence[FoundThrottle]) -> tuple[FoundThrottle, ...]:
     """Return the throttles where no run is known: what runs set, and operators rarely do, may be a run's.
 
-    That is a list of single replicas, as an operator throttles a topic by `*`; the rates of the brokers that it names;
-    and `*` as the log dirs that are cordoned.
+    That is a list of single replicas, as an operator throttles a topic by `*`; the rates of the brokers that it names,
+    and the same rates of others; and `*` as the log dirs that are cordoned.
     """
     entries = [one for one in found if isinstance(one.owner, str) and one.value not in {"", "*"}]
     brokers = {int(item.rpartition(":")[2]) for one in entries for item in one.value.split(",") if ":" in item}
     perhaps = {(one.owner, one.key) for one in entries}
-    perhaps |= {(one.owner, one.key) for one in found if one.owner in brokers and one.key in BROKER_THROTTLES}
+    rates = [one for one in found if one.key in BROKER_THROTTLES]
+    # A run sets one rate everywhere. An entry does not name each of its brokers if `*` covers them.
+    values = {one.value for one in rates if one.owner in brokers}
+    perhaps |= {(one.owner, one.key) for one in rates if one.value in values}
     perhaps |= {(one.owner, one.key) for one in found if one.key == CORDONED_LOG_DIRS and one.value == "*"}
     return tuple(
         replace(one, whose=Whose.UNDECIDED) if (one.owner, one.key) in perhaps and one.whose is Whose.OTHER else one
