@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from reconciler.apply.dir_moves import DirPlace, dir_place
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import PlanPaths
+from reconciler.apply.partition_path import Place, PlanPaths
 from reconciler.apply.throttles import (
     EVERYTHING,
     Entry,
@@ -100,32 +100,33 @@ def _lists(
         if found:
             there[topic, key] = Entry(first, found)
             listed |= {_partition_of(topic, item) for item in found}
-    partitions = frozenset(
-        key
-        for key in paths.by_partition
-        if paths.position(key, observed).has_left or (key in listed and _is_about_to_move(key, paths, observed))
-    )
+    positions = {key: paths.position(key, observed) for key in paths.by_partition}
+    # Another hand may have brought a partition at rest to its place: then only a whole move's entries are a run's.
+    moving = {key for key, at in positions.items() if at.has_left and at.place is not Place.AT}
+    ours = moving | {key for key in listed if key in positions and _is_listed(key, paths, observed)}
     lists: dict[tuple[str, str], Entry] = {}
     for (topic, key), entry in there.items():
-        ours = frozenset(item for item in entry.items if _partition_of(topic, item) in partitions)
-        if ours:
-            lists[topic, key] = replace(entry, items=ours)
-    return lists, partitions
+        items = frozenset(item for item in entry.items if _partition_of(topic, item) in ours)
+        if items:
+            lists[topic, key] = replace(entry, items=items)
+    return lists, frozenset(ours | {key for key, at in positions.items() if at.has_left})
 
 
-def _is_about_to_move(key: TopicPartition, paths: PlanPaths, observed: Observed) -> bool:
-    """Whether all entries of a partition's first move are there, leaders and followers, or `*` in their place.
+def _is_listed(key: TopicPartition, paths: PlanPaths, observed: Observed) -> bool:
+    """Whether all entries of one of a partition's moves are there: every leader, and every follower or `*`.
 
-    Only a run lists a follower that does not exist yet, and every leader beside it: before the move, or after the run
-    took the move back.
+    A single entry, or one beside leaders of `*`, may be an operator's; only a run lists a whole move.
     """
-    move, configs = paths.by_partition[key].moves[0], observed.configs.get(key.topic, {})
-    sides = ((LEADER_THROTTLED_REPLICAS, move.from_replicas), (FOLLOWER_THROTTLED_REPLICAS, move.added))
-    for name, replicas in sides:
-        value = configs.get(name)
-        if value != EVERYTHING and not set(parts(value)).issuperset(f"{key.partition}:{one}" for one in replicas):
-            return False
-    return bool(move.added)
+    configs = observed.configs.get(key.topic, {})
+    leaders = set(parts(configs.get(LEADER_THROTTLED_REPLICAS)))
+    value = configs.get(FOLLOWER_THROTTLED_REPLICAS)
+    followers = set(parts(value))
+    return any(
+        leaders.issuperset(f"{key.partition}:{one}" for one in move.from_replicas)
+        and (value == EVERYTHING or followers.issuperset(f"{key.partition}:{one}" for one in move.added))
+        for move in paths.by_partition[key].moves
+        if move.added
+    )
 
 
 def _partition_of(topic: str, item: str) -> TopicPartition:

@@ -47,7 +47,7 @@ OBSERVED = small_cluster(
     f"audit-0: 6,3 size {10**9}", f"clicks-0: 1,2,3 size {10**9}", f"clicks-1: 2,3,1 size {10**9}",
     f"orders-0: 1,2 size {10**9}", f"orders-1: 4,6 size {10**9}",
     kafka_version="4.3",
-    configs={"clicks": {KEYS[3]: "*", KEYS[4]: "0:3,1:1"}, "orders": {KEYS[4]: ""}},
+    configs={"clicks": {KEYS[3]: "0:9", KEYS[4]: "0:3,1:1"}, "orders": {KEYS[4]: ""}},
     rates=OPERATORS,
 )  # fmt: skip
 RECORDS = ("kept", "gone", "short", "bare")
