@@ -20,7 +20,7 @@ from simulation.world import READ_FATES, WRITE_FATES
 pytestmark = [pytest.mark.long, pytest.mark.simulation]
 
 CORPUS = Path(__file__).with_name("corpus.txt")
-SHOWING = (30, 98)
+SHOWING = (30, 265)
 """The first has a deed that none before it has, the other shows a fault planted in the executor."""
 PART = sorted({*corpus_seeds(CORPUS), *range(25), *SHOWING})
 WHOLE = sorted({*corpus_seeds(CORPUS), *range(1000)})
