@@ -4,7 +4,7 @@ Two sources say what a run set: its record in the cluster, and the journal of th
 the cluster itself shows (`evidence`) completes them: a record that is gone never means that nothing is left.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reconciler.admin.port import Admin
@@ -38,7 +38,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.run import RunEvent, RunResult, RunState
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.words import named_some, rate
+from reconciler.model.words import named_some, owner_name, rate
 
 
 def adopt_leftovers(session: Session, observed: Observed, *, is_cleaning: bool = False) -> None:
@@ -128,7 +128,9 @@ def _is_of_record(plan: Plan) -> bool:
 def _seen(session: Session, observed: Observed, *, is_cleaning: bool) -> Observed:
     """Return the look with configs; where these cannot be read, and the caller `is_cleaning`, without."""
     try:
-        return with_configs(session.paths.plan, observed, session.admin)
+        plan = session.paths.plan
+        brokers = throttled_brokers(plan).union(plan.cordoned)
+        return with_configs(observed, session.admin, brokers, {topic for topic, _ in throttled_lists(plan)})
     except (MissingRight, ClusterUnavailable) as error:
         if not is_cleaning:
             raise
@@ -136,12 +138,10 @@ def _seen(session: Session, observed: Observed, *, is_cleaning: bool) -> Observe
         return observed
 
 
-def with_configs(plan: Plan, observed: Observed, admin: Admin) -> Observed:
-    """Return the look with the configs of the brokers and topics that a plan throttles."""
-    brokers = sorted(throttled_brokers(plan).union(plan.cordoned))
-    topics = sorted({topic for topic, _ in throttled_lists(plan)})
-    broker_configs = admin.broker_configs(brokers) if brokers else {}
-    topic_configs = admin.topic_configs(topics) if topics else {}
+def with_configs(observed: Observed, admin: Admin, brokers: Collection[int], topics: Collection[str]) -> Observed:
+    """Return the look with the configs of these brokers and topics."""
+    broker_configs = admin.broker_configs(sorted(brokers)) if brokers else {}
+    topic_configs = admin.topic_configs(sorted(topics)) if topics else {}
     alive = {one: replace(observed.brokers[one], configs=broker_configs[one]) for one in broker_configs}
     # A topic that was made again since the plan is another topic, and carries no entry of the plan.
     own = {name: topic_configs[name] for name in topic_configs if name not in observed.replaced}
@@ -168,10 +168,7 @@ def moves_of(record: RunRecord, admin: Admin) -> tuple[Move | DirMove, ...]:
 def _adopt(session: Session, record: RunRecord, *, is_own: bool) -> None:
     """Take over the rates of the run that the cluster's own record names, and say what it left."""
     if not is_own and not record.throttles.is_empty:
-        owners = [
-            *(f"broker {one}" for one in record.throttles.brokers),
-            *(f"topic {one}" for one in record.throttles.topics),
-        ]
+        owners = [*map(owner_name, record.throttles.brokers), *map(owner_name, record.throttles.topics)]
         session.say(f"{record} has left throttles, which come off first: {named_some(owners)}")
     if not is_own and record.is_bare:
         by_plan = "with its plan, reconciler doctor PLAN --fix throttles takes off what it left"

@@ -1,16 +1,20 @@
 """Holds what one turn of the executor sees: the topics that a stage touches, every reassignment, and the brokers."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import TypeVar
 
-from reconciler.admin.port import Admin, DiskUse, Reassignment
+from reconciler.admin.port import Admin, Clock, DiskUse, Reassignment
 from reconciler.model.cluster import Broker, LogDir, Partition, Topic
 from reconciler.model.move import DirMove, Move
 from reconciler.model.topic_partition import TopicPartition
 
 V = TypeVar("V")
 _NO_IDS: Mapping[str, str] = {}
+LAG = timedelta(seconds=30)
+"""How long a look may show the time before a request that Kafka took."""
+LAG_PAUSE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,19 @@ def _merged(known: DiskUse | None, newer: DiskUse | None, topics: Collection[str
 
 def _with(known: Mapping[str, V], newer: Mapping[str, V], topics: Collection[str]) -> dict[str, V]:
     return {**{name: value for name, value in known.items() if name not in topics}, **newer}
+
+
+def lasting(clock: Clock, look_again: Callable[[], V], *, is_gone: Callable[[V], bool]) -> V:
+    """Return what a look shows, repeated until that is gone, for LAG at most.
+
+    Brokers answer from their own image of the metadata, so a look may show the time before a request that Kafka took.
+    """
+    end = clock.now() + LAG
+    while True:
+        shown = look_again()
+        if is_gone(shown) or clock.now() >= end:
+            return shown
+        clock.sleep(LAG_PAUSE_SECONDS)
 
 
 def look(

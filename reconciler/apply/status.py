@@ -27,6 +27,7 @@ from reconciler.model.status import DirMoveStatus, LastEvent, MoveStatus, Status
 from reconciler.model.tally import ARRIVED, Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Quorum
+from reconciler.model.words import owner_name
 
 K = TypeVar("K", int, str)
 S = TypeVar("S", MoveStatus, DirMoveStatus)
@@ -163,10 +164,8 @@ def _leftovers(
     if plan is None:
         return ()
     known = known_run(plan, events, observed, record)
-    owners = (
-        (f"broker {owner}" if isinstance(owner, int) else f"topic {owner}", key) for owner, key in known.throttles
-    )
-    return (*(f"{owner} {key}" for owner, key in owners), *(f"broker {one}, which is down" for one in known.unrestored))
+    on = (f"{owner_name(owner)} {key}" for owner, key in known.throttles)
+    return (*on, *(f"{owner_name(broker)}, which is down" for broker in known.unrestored))
 
 
 def _is_rolled_back(plan: Plan | None, known: Tally | None, events: Sequence[RunEvent]) -> bool:

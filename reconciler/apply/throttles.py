@@ -23,7 +23,7 @@ from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
 from reconciler.model.run import UNDECIDED
 from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage
-from reconciler.model.words import named_some
+from reconciler.model.words import named_some, owner_name
 
 EVERYTHING = "*"
 Items = frozenset[str]
@@ -311,10 +311,9 @@ def leftovers_of(throttles: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> 
     for owner, keys in values.items():
         found = {key: troubles[owner, key] for key in keys if (owner, key) in troubles}
         if found:
-            name = f"broker {owner}" if isinstance(owner, int) else f"topic {owner}"
             kept = ", ".join(f"{key} (before: {_shown(keys[key])})" for key in found)
             why = "; ".join(dict.fromkeys(one.why.removesuffix(".") for one in found.values()))
-            text = f"{name} keeps what this run set: {kept}: {why}; {_HINT}"
+            text = f"{owner_name(owner)} keeps what this run set: {kept}: {why}; {_HINT}"
             is_passing = any(one.is_passing for one in found.values())
             left.append(Leftover(Problem("KR720", text, severity=Severity.WARNING), is_passing))
     return left
@@ -329,7 +328,7 @@ def undecided_problems(undecided: Mapping[Key, str]) -> list[Problem]:
     for owner, pairs in values.items():
         kind = "broker" if isinstance(owner, int) else "topic"
         shown = ", ".join(f"{key}={_shown(value)}" for key, value in pairs)
-        text = f"{kind} {owner} has {shown}, and nothing shows whether a run or somebody else set it, so it stays"
+        text = f"{owner_name(owner)} has {shown}, and nothing shows whether a run or somebody else set it, so it stays"
         keys = ",".join(key for key, _ in pairs)
         remove = f"kafka-configs --alter --entity-type {kind}s --entity-name {owner} --delete-config {keys}"
         problems.append(Problem(UNDECIDED, f"{text}; if nobody wants it: {remove}", severity=Severity.WARNING))

@@ -7,7 +7,6 @@ the ISR for another reason is throttled too. So each rate and each list is taken
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
 
 from reconciler.apply.answers import (
@@ -22,7 +21,7 @@ from reconciler.apply.answers import (
 )
 from reconciler.apply.crash import crash_point
 from reconciler.apply.journal import seen_detail, throttle_detail
-from reconciler.apply.observed import Observed, replaced_topics
+from reconciler.apply.observed import Observed, lasting, replaced_topics
 from reconciler.apply.session import TRIES, Session
 from reconciler.apply.throttles import (
     EVERYTHING,
@@ -66,9 +65,6 @@ _DEAD = Trouble("it is not alive")
 _SILENT = Trouble("it does not answer", is_passing=True)
 _SHOWN_AGAIN = Trouble("Kafka took the request, and a look afterwards shows the value still")
 _NONE = Trouble("")
-SHOWN = timedelta(seconds=30)
-"""How long a look may show the time before a request that Kafka took."""
-POLL_SECONDS = 0.5
 
 
 def put_throttles(session: Session, stage: CopyingStage) -> frozenset[int] | None:
@@ -247,16 +243,8 @@ def _cleaned_up(
 
 
 def _still_on(session: Session) -> list[Leftover]:
-    """Look at what was put back, and return what is on still; it is in the session's record again.
-
-    Brokers answer from their own image of the metadata, so an answer that shows the time before is asked for again.
-    """
-    end = session.now() + SHOWN
-    while True:
-        shown = _shown(session)
-        if shown.is_empty or session.now() >= end:
-            break
-        session.admin.clock.sleep(POLL_SECONDS)
+    """Look at what was put back, and return what is on still; it is in the session's record again."""
+    shown = lasting(session.admin.clock, lambda: _shown(session), is_gone=lambda throttles: throttles.is_empty)
     session.throttles.on = session.throttles.on.plus(shown)
     session.throttles.taken_off = ThrottleRecord()
     return leftovers_of(shown, dict.fromkeys([*shown.rates, *shown.lists], _SHOWN_AGAIN))

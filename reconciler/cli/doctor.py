@@ -11,6 +11,7 @@ from reconciler.command.options import JSON, TEXT, Asked, source_state
 from reconciler.command.stopping import stopping
 from reconciler.command.terminal import is_confirmed, require_answers, tell
 from reconciler.command.verbs import option, verb
+from reconciler.model.words import owner_name
 from reconciler.workflow.inputs import Inputs
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) 
 def _counted(wanted: "Sequence[FoundThrottle]", remaining: "Sequence[FoundThrottle]") -> str:
     """Return how many values are back, as a look afterwards shows, and the names of the others."""
     text = f"Put back: {len(wanted) - len(remaining)}."
-    names = [f"{'broker' if isinstance(one.owner, int) else 'topic'} {one.owner} {one.key}" for one in remaining]
+    names = [f"{owner_name(one.owner)} {one.key}" for one in remaining]
     return f"{text} Not put back, as a look afterwards shows: {', '.join(names)}." if names else text
 
 

@@ -11,6 +11,7 @@ from reconciler.model.several import Failed, Outcomes
 from reconciler.model.starting import StartOrder
 from reconciler.model.topic_partition import PartitionObject, TopicPartition
 from reconciler.model.vitals import Features, Quorum
+from reconciler.model.words import owner_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,7 @@ class FoundThrottle:
     ] = None
 
     def __str__(self) -> str:
-        kind = "broker" if isinstance(self.owner, int) else "topic"
-        return f"{kind} {self.owner}: {self.key}={self.value}"
+        return f"{owner_name(self.owner)}: {self.key}={self.value}"
 
     @property
     def broker(self) -> Annotated[int | None, "Of which broker; null for a topic's."]:

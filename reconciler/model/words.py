@@ -85,6 +85,11 @@ def listed(names: Iterable[object]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def owner_name(owner: int | str) -> str:
+    """Return the owner of a dynamic config: `broker 4` for an id, `topic orders` for a name."""
+    return f"broker {owner}" if isinstance(owner, int) else f"topic {owner}"
+
+
 def labelled(noun: str, names: Iterable[object], most: int = 0) -> str:
     """Return a noun and the names of its things: `broker 4`, `brokers 4, 5`; at most `most` of them, 0 for all."""
     listed = [str(name) for name in names]

@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from reconciler.admin.port import Admin, DiskUse, ProgressHook, Reassignment
+from reconciler.admin.port import Admin, ProgressHook, Reassignment
 from reconciler.diff.doctor.diagnose import diagnose
 from reconciler.diff.doctor.transactions import MAX_TIMEOUT, late_since
 from reconciler.model.cluster import (
@@ -14,7 +14,6 @@ from reconciler.model.cluster import (
     UNCLEAN_ELECTION,
     Broker,
     Cluster,
-    FutureReplica,
     LogDir,
     Partition,
     Topic,
@@ -70,7 +69,7 @@ class Visit:
             copies = look_at_copies(self.inputs, self.desired.cluster, vitals.cluster, self.admin, progress)
         vitals = replace(vitals, unexamined=(*vitals.unexamined, *copies.unexamined, *self.unread))
         try:
-            known = as_known(self._known(), vitals.cluster, _disk_use(vitals.disks))
+            known = as_known(self._known(), vitals.cluster, self.admin)
         except (InvalidInput, ClusterUnavailable, Refused) as error:
             known = ()
             vitals = replace(
@@ -137,24 +136,6 @@ def look_at_snapshot(inputs: Inputs, plan_path: str | None = None) -> tuple[str 
         copies = look_at_copies(inputs, desired.cluster, cluster, None)
     vitals = Vitals(cluster, settings=settings, unexamined=(*unexamined, *copies.unexamined))
     return name, diagnose(vitals, known, desired=desired, is_snapshot=True, of_copies=copies.findings)
-
-
-def _disk_use(report: DiskReport | None) -> DiskUse | None:
-    """Return what log dirs hold as the executor reads it."""
-    if report is None:
-        return None
-    dirs: dict[int, list[LogDir]] = {}
-    for state in report.dirs:
-        dirs.setdefault(state.broker_id, []).append(LogDir(state.path, is_offline=state.error is not None))
-    paths: dict[tuple[TopicPartition, int], str] = {}
-    futures: dict[tuple[TopicPartition, int], FutureReplica] = {}
-    for one in report.replicas:
-        replica = (one.topic_partition, one.broker_id)
-        if one.is_future:
-            futures[replica] = FutureReplica(one.topic_partition, one.log_dir, one.size_bytes)
-        else:
-            paths[replica] = one.log_dir
-    return DiskUse({broker: tuple(found) for broker, found in dirs.items()}, {}, paths, futures)
 
 
 def _plan_and_name(inputs: Inputs, plan_path: str | None) -> tuple[Plan | None, str | None]:

@@ -12,14 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from reconciler.admin.port import Admin, DiskUse
+from reconciler.admin.port import Admin
 from reconciler.apply.journal import Journal, MemoryJournal, recorded
-from reconciler.apply.leftovers import known_run, restore_throttles
-from reconciler.apply.observed import Observed, look, replaced_topics
+from reconciler.apply.leftovers import known_run, restore_throttles, with_configs
+from reconciler.apply.observed import Observed, disks_of, lasting, look, replaced_topics
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run_record import RunRecord, read_record
 from reconciler.apply.throttles import ThrottleRecord, undecided_problems
-from reconciler.apply.throttling import POLL_SECONDS, SHOWN
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.journal import RunJournal, journal_path, read_journal
 from reconciler.files.paths import expanded, is_there
@@ -27,10 +26,10 @@ from reconciler.files.plan_file import read_plan, write_plan
 from reconciler.model.cluster import Cluster
 from reconciler.model.diagnosis import FoundThrottle, KnownRun, Whose
 from reconciler.model.plan import Plan
-from reconciler.model.problem import InvalidInput, Problem, ReconcilerError, Refused
+from reconciler.model.problem import InvalidInput, MissingRight, Problem, ReconcilerError, Refused
 from reconciler.model.run import UNDECIDED, RunResult
 from reconciler.model.vitals import Vitals
-from reconciler.model.words import named_some
+from reconciler.model.words import named_some, owner_name
 from reconciler.workflow.inputs import Inputs
 
 _SUFFIX, _PLAN_SUFFIX = ".jsonl", ".plan.json"
@@ -172,15 +171,19 @@ def known_here(inputs: Inputs, cluster: str | None, plan: Plan | None = None) ->
     )
 
 
-def as_known(runs: Sequence[RunTraces], cluster: Cluster, disks: DiskUse | None = None) -> tuple[KnownRun, ...]:
-    """Return what is known of these runs beside that cluster; `disks`: what its log dirs hold, where that was read."""
-    observed = Observed(
-        topics=cluster.topics,
-        brokers=cluster.brokers,
-        configs={topic.name: topic.configs for topic in cluster.topics.values()},
-        disks=disks,
-    )
-    return tuple(one.known(observed.without(replaced_topics(cluster.topics, one.plan.topic_ids))) for one in runs)
+def as_known(runs: Sequence[RunTraces], cluster: Cluster, admin: Admin | None = None) -> tuple[KnownRun, ...]:
+    """Return what is known of these runs beside that cluster; without `admin` no log dir is asked for its replicas."""
+    configs = {topic.name: topic.configs for topic in cluster.topics.values()}
+    observed = Observed(topics=cluster.topics, brokers=cluster.brokers, configs=configs)
+
+    def known(run: RunTraces) -> KnownRun:
+        disks = None
+        with suppress(MissingRight):  # without the right the moves between log dirs stay unseen
+            disks = disks_of(admin, cluster.brokers, paths_of(run.plan).dir_moves) if admin is not None else None
+        replaced = replaced_topics(cluster.topics, run.plan.topic_ids)
+        return run.known(replace(observed, disks=disks).without(replaced))
+
+    return tuple(map(known, runs))
 
 
 def take_off(runs: Sequence[RunTraces], admin: Admin) -> tuple[RunResult, ...]:
@@ -222,33 +225,26 @@ def restore_leftovers(inputs: Inputs, admin: Admin, following: Plan) -> tuple[st
 
 
 def _left_by(run: RunTraces, admin: Admin) -> Iterator[FoundThrottle]:
+    """Yield each throttle that a run left, as the cluster shows it now."""
     observed = look(admin, paths_of(run.plan).topics, ids=run.plan.topic_ids)
-    brokers, topics = admin.broker_configs(run.throttles.brokers), admin.topic_configs(run.throttles.topics)
-    alive = {one: replace(observed.brokers[one], configs=brokers[one]) for one in brokers}
-    seen = replace(observed, brokers={**observed.brokers, **alive}, configs=topics)
-    for (owner, key), after in run.known(seen).throttles.items():
-        value = (brokers.get(owner, {}) if isinstance(owner, int) else topics.get(owner, {})).get(key)
-        yield FoundThrottle(owner, key, value or "", Whose.LEFTOVER, run.plan.id, after)
+    observed = with_configs(observed, admin, run.throttles.brokers, run.throttles.topics)
+    for (owner, key), after in run.known(observed).throttles.items():
+        configs = observed.brokers[owner].configs if isinstance(owner, int) else observed.configs[owner]
+        yield FoundThrottle(owner, key, configs.get(key, ""), Whose.LEFTOVER, run.plan.id, after)
 
 
 def still_on(wanted: Sequence[FoundThrottle], admin: Admin) -> tuple[FoundThrottle, ...]:
-    """Look at what was to be put back, and return what is not.
-
-    Brokers answer from their own image of the metadata, so one that shows the time before is asked again for a while.
-    """
+    """Look at the throttles that were to be put back, and return those that are not."""
     brokers = sorted({one.owner for one in wanted if isinstance(one.owner, int)})
     topics = sorted({one.owner for one in wanted if isinstance(one.owner, str)})
-    end = admin.clock.now() + SHOWN
-    while True:
+
+    def remaining() -> tuple[FoundThrottle, ...]:
         found: dict[int | str, Mapping[str, str]] = {}
-        if brokers:
-            found.update(admin.broker_configs(brokers).items())
-        if topics:
-            found.update(admin.topic_configs(topics).items())
-        remaining = tuple(one for one in wanted if _is_on(one, found))
-        if not remaining or admin.clock.now() >= end:
-            return remaining
-        admin.clock.sleep(POLL_SECONDS)
+        found.update((admin.broker_configs(brokers) if brokers else {}).items())
+        found.update((admin.topic_configs(topics) if topics else {}).items())
+        return tuple(one for one in wanted if _is_on(one, found))
+
+    return lasting(admin.clock, remaining, is_gone=lambda shown: not shown)
 
 
 def perhaps_of_a_run(admin: Admin) -> tuple[Problem, ...]:
@@ -277,6 +273,5 @@ def _is_on(one: FoundThrottle, found: Mapping[int | str, Mapping[str, str]]) -> 
 
 def restored_line(one: FoundThrottle) -> str:
     """Return a throttle's way back in words: `broker 4: follower.replication.throttled.rate 1000 -> not set`."""
-    kind = "broker" if isinstance(one.owner, int) else "topic"
     after = "not set" if one.restored is None else one.restored or "(empty)"
-    return f"{kind} {one.owner}: {one.key} {one.value or '(empty)'} -> {after}"
+    return f"{owner_name(one.owner)}: {one.key} {one.value or '(empty)'} -> {after}"

@@ -14,7 +14,7 @@ from reconciler.model.diagnosis import Finding, FoundThrottle, KnownRun, Whose
 from reconciler.model.problem import Severity
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import Vitals
-from reconciler.model.words import counted, few, labelled
+from reconciler.model.words import counted, few, labelled, owner_name
 
 _LONGEST_VALUE = 40
 """More of a throttled list than so many characters says nothing more."""
@@ -145,11 +145,9 @@ def of_throttles(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iter
             else "reconciler doctor --fix throttles"
         )
         yield _about(left, "KR670", Severity.WARNING, what, advice)
-    perhaps = [one for one in throttles if one.whose is Whose.UNDECIDED and one.plan_id is not None]
-    if perhaps:
-        what = (
-            f"{counted(len(perhaps), 'throttle')} as plan {perhaps[0].plan_id} sets it, without its lists beside it: "
-        )
+    for plan_id in sorted({one.plan_id for one in throttles if one.whose is Whose.UNDECIDED and one.plan_id}):
+        perhaps = [one for one in throttles if one.whose is Whose.UNDECIDED and one.plan_id == plan_id]
+        what = f"{counted(len(perhaps), 'throttle')} as plan {plan_id} sets it, without its lists beside it: "
         advice = "nothing shows whether a run or somebody else set it; doctor never touches it"
         yield _about(perhaps, "KR674", Severity.WARNING, f"{what}{few(_names(perhaps))}", advice)
     unknown = {Whose.OTHER, Whose.UNDECIDED}
@@ -191,10 +189,7 @@ def _harm(left: Sequence[FoundThrottle]) -> str:
 
 
 def _names(throttles: Sequence[FoundThrottle]) -> list[str]:
-    return [
-        f"{'broker' if isinstance(one.owner, int) else 'topic'} {one.owner} {one.key}={_shortened(one.value)}"
-        for one in throttles
-    ]
+    return [f"{owner_name(one.owner)} {one.key}={_shortened(one.value)}" for one in throttles]
 
 
 def _shortened(value: str) -> str:
