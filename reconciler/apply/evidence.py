@@ -44,8 +44,8 @@ class Evidence:
 
     throttles: ThrottleRecord = field(default_factory=ThrottleRecord)
     """Rates, lists and cordons that are a run's for certain, with what was there before."""
-    undecided: Mapping[Key, str] = field(default_factory=dict)
-    """The plan's own values, of brokers that show nothing else of a run: by key, the value that is there."""
+    undecided: Mapping[Key, Entry] = field(default_factory=dict)
+    """Values that the plan sets too, where nothing else shows a run, and what their keys hold without them."""
     is_begun: bool = False
     """A partition, or a replica between log dirs, shows that a run of the plan began."""
 
@@ -55,7 +55,7 @@ def evidence(paths: PlanPaths, observed: Observed, before: Rollback, rates: Item
 
     `before`: what was set there before the first of them; `rates`: every value that they set on brokers.
     """
-    lists, partitions = _lists(paths, observed, before)
+    lists, unclear, partitions = _lists(paths, observed, before)
     # A move throttles each of its brokers. One of its two lists may be an operator's `*`: then the other one counts.
     listed = {_partition_of(topic, item) for (topic, _), entry in lists.items() for item in entry.items}
     named = {
@@ -74,7 +74,7 @@ def evidence(paths: PlanPaths, observed: Observed, before: Rollback, rates: Item
     copied = {move.broker for move in paths.dir_moves if dir_place(move, observed) in _BEGUN}
     proven = {ALTER_LOG_DIRS_RATE: copied, CORDONED_LOG_DIRS: emptied}
     ours: dict[tuple[int, str], str | None] = {}
-    undecided: dict[Key, str] = {}
+    undecided: dict[Key, Entry] = dict(unclear.items())
     cordons = ((broker, CORDONED_LOG_DIRS) for broker in paths.plan.cordoned)
     for broker, key in sorted({*throttled_rates(paths.plan), *cordons}):
         value = observed.brokers[broker].configs.get(key) if broker in observed.brokers else None
@@ -84,14 +84,14 @@ def evidence(paths: PlanPaths, observed: Observed, before: Rollback, rates: Item
         if broker in proven.get(key, named):
             ours[broker, key] = first
         else:
-            undecided[broker, key] = value
+            undecided[broker, key] = Entry(None, frozenset({value}))
     return Evidence(ThrottleRecord(ours, lists), undecided, is_begun=bool(partitions or copied))
 
 
 def _lists(
     paths: PlanPaths, observed: Observed, before: Rollback
-) -> tuple[dict[tuple[str, str], Entry], frozenset[TopicPartition]]:
-    """Return the plan's entries that are there and were not before, and the partitions that show a run's hand."""
+) -> tuple[dict[tuple[str, str], Entry], dict[tuple[str, str], Entry], frozenset[TopicPartition]]:
+    """Return the plan's entries that a run added, those that it may have added, and the partitions that show a run."""
     there: dict[tuple[str, str], Entry] = {}
     listed: set[TopicPartition] = set()
     for (topic, key), items in sorted(throttled_lists(paths.plan).items()):
@@ -105,11 +105,16 @@ def _lists(
     moving = {key for key, at in positions.items() if at.has_left and at.place is not Place.AT}
     ours = moving | {key for key in listed if key in positions and _is_listed(key, paths, observed)}
     lists: dict[tuple[str, str], Entry] = {}
+    unclear: dict[tuple[str, str], Entry] = {}
     for (topic, key), entry in there.items():
         items = frozenset(item for item in entry.items if _partition_of(topic, item) in ours)
         if items:
             lists[topic, key] = replace(entry, items=items)
-    return lists, frozenset(ours | {key for key, at in positions.items() if at.has_left})
+        rest = entry.items - items
+        if rest:
+            now = parts(observed.configs[topic][key])
+            unclear[topic, key] = Entry(",".join(one for one in now if one not in rest) or None, rest)
+    return lists, unclear, frozenset(ours | {key for key, at in positions.items() if at.has_left})
 
 
 def _is_listed(key: TopicPartition, paths: PlanPaths, observed: Observed) -> bool:

@@ -116,7 +116,8 @@ class _Traces:
         if self.journal.has_events and not shown.throttles.lists:
             # The journal here knows each cordon that its runs set. Another one is an operator's, who may set the same.
             rates = {key: before for key, before in rates.items() if key[1] != CORDONED_LOG_DIRS}
-        undecided = {key: value for key, value in shown.undecided.items() if key not in start.rates}
+        known: Collection[Key] = {*start.rates, *start.lists}
+        undecided = {key: entry for key, entry in shown.undecided.items() if key not in known}
         return replace(shown, throttles=start.plus(ThrottleRecord(rates, lists)), undecided=undecided)
 
 
@@ -194,7 +195,7 @@ def known_run(plan: Plan, events: Sequence[RunEvent], observed: Observed, record
         began=record.by.since if record is not None else traces.journal.began,
         targets={key: frozenset(path.lists) for key, path in traces.paths.by_partition.items()},
         throttles=dict(_visible(traces.rates, shown.throttles, observed)),
-        undecided=shown.undecided,
+        undecided=frozenset(shown.undecided),
         unrestored=tuple(broker for broker in shown.throttles.brokers if not observed.is_alive(broker)),
         is_record_bare=record is not None and record.is_bare and _is_of_record(plan),
     )

@@ -64,7 +64,7 @@ class RunThrottles:
     confirmed_items: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     are_cordons_on: bool = False
     """The brokers that the plan empties are cordoned, as far as they can be."""
-    undecided: Mapping[Key, str] = field(default_factory=dict)
+    undecided: Mapping[Key, Entry] = field(default_factory=dict)
     """The plan's own values whose owner the cluster does not show, by key."""
 
 

@@ -319,18 +319,24 @@ def leftovers_of(throttles: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> 
     return left
 
 
-def undecided_problems(undecided: Mapping[Key, str]) -> list[Problem]:
-    """Return a problem for each broker or topic with values that a run or an operator may have set."""
-    values: dict[int | str, list[tuple[str, str]]] = {}
-    for (owner, key), value in sorted(undecided.items(), key=str):
-        values.setdefault(owner, []).append((key, value))
+def undecided_problems(undecided: Mapping[Key, Entry]) -> list[Problem]:
+    """Return a problem for each broker or topic with values that a run or an operator may have set.
+
+    An entry's `before` is what its key holds without these values.
+    """
+    by_owner: dict[int | str, list[tuple[str, Entry]]] = {}
+    for (owner, key), entry in sorted(undecided.items(), key=str):
+        by_owner.setdefault(owner, []).append((key, entry))
     problems = []
-    for owner, pairs in values.items():
+    for owner, entries in by_owner.items():
         kind = "broker" if isinstance(owner, int) else "topic"
-        shown = ", ".join(f"{key}={_shown(value)}" for key, value in pairs)
+        shown = ", ".join(f"{key}={_shown(','.join(sorted(entry.items)))}" for key, entry in entries)
         text = f"{owner_name(owner)} has {shown}, and nothing shows whether a run or somebody else set it, so it stays"
-        keys = ",".join(key for key, _ in pairs)
-        remove = f"kafka-configs --alter --entity-type {kind}s --entity-name {owner} --delete-config {keys}"
+        removed = ",".join(key for key, entry in entries if entry.before is None)
+        rest = ",".join(f"{key}=[{entry.before}]" for key, entry in entries if entry.before is not None)
+        remove = f"kafka-configs --alter --entity-type {kind}s --entity-name {owner}"
+        remove += f" --delete-config {removed}" if removed else ""
+        remove += f" --add-config '{rest}'" if rest else ""
         problems.append(Problem(UNDECIDED, f"{text}; if nobody wants it: {remove}", severity=Severity.WARNING))
     return problems
 

@@ -90,8 +90,7 @@ class KnownRun:
     `is_open`: it began and its end is not recorded. `by`: who started it, in words, where the cluster's record tells.
     `targets`: the ordered lists that its moves go to. `throttles`: what it has on the cluster now, as (broker id or
     topic, key) -> the value once its own part is taken off. `undecided`: the plan's own values that may be its, or
-    somebody else's. `unrestored`: brokers that keep a rate of it and cannot be
-    asked.
+    somebody else's. `unrestored`: brokers that keep a rate of it and cannot be asked.
     """
 
     plan_id: str
@@ -100,7 +99,7 @@ class KnownRun:
     began: str | None = None
     targets: Mapping[TopicPartition, frozenset[tuple[int, ...]]] = field(default_factory=dict)
     throttles: Mapping[tuple[int | str, str], str | None] = field(default_factory=dict)
-    undecided: Mapping[tuple[int | str, str], str] = field(default_factory=dict)
+    undecided: frozenset[tuple[int | str, str]] = frozenset()
     unrestored: tuple[int, ...] = ()
     is_record_bare: bool = False
     """Its record in the cluster was too large to name its throttles, and its plan is not here."""

@@ -18,7 +18,7 @@ from reconciler.apply.leftovers import known_run, restore_throttles, with_config
 from reconciler.apply.observed import Observed, disks_of, lasting, look, replaced_topics
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run_record import RunRecord, read_record
-from reconciler.apply.throttles import ThrottleRecord, undecided_problems
+from reconciler.apply.throttles import Entry, ThrottleRecord, parts, undecided_problems
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.journal import RunJournal, journal_path, read_journal
 from reconciler.files.paths import expanded, is_there
@@ -256,7 +256,8 @@ def perhaps_of_a_run(admin: Admin) -> tuple[Problem, ...]:
 
     cluster = admin.observe()
     throttles = found_throttles(Vitals(cluster), ())
-    undecided = {(one.owner, one.key): one.value for one in throttles if one.whose is Whose.UNDECIDED}
+    perhaps = [one for one in throttles if one.whose is Whose.UNDECIDED]
+    undecided = {(one.owner, one.key): Entry(None, frozenset(parts(one.value))) for one in perhaps}
     moving = [
         Problem(UNDECIDED, f"{key} is being reassigned to {list(one.target_replicas)}, and nothing shows by whom")
         for key, one in sorted(cluster.partitions())

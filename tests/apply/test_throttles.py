@@ -21,6 +21,7 @@ from reconciler.apply.run import run_plan
 from reconciler.apply.session import Session
 from reconciler.apply.throttles import (
     Entry,
+    Key,
     ThrottleRecord,
     appended,
     leftover_problems,
@@ -28,6 +29,7 @@ from reconciler.apply.throttles import (
     lists_to_extend,
     rate_restored,
     rates_to_set,
+    undecided_problems,
     wanted_lists,
     wanted_rates,
 )
@@ -155,6 +157,19 @@ def test_what_stays_on_a_topic_is_told_with_what_it_was_before() -> None:
     assert "(before: (empty))" in told("")
     assert "(before: not set)" in told(None)
     assert "0:9, 0:10 and 2 more)" in told(",".join(f"0:{n}" for n in range(1, 13)))
+
+
+def test_an_undecided_list_entry_is_named_with_a_command_that_keeps_the_other_entries() -> None:
+    undecided: dict[Key, Entry] = {
+        ("orders", FOLLOWER_THROTTLED_REPLICAS): Entry("0:1,0:2", frozenset({"0:3"})),
+        ("orders", LEADER_THROTTLED_REPLICAS): Entry(None, frozenset({"0:1"})),
+        (4, LEADER_THROTTLED_RATE): Entry(None, frozenset({"20971520"})),
+    }
+    topic, broker = (str(problem).split("--entity-type ")[1] for problem in undecided_problems(undecided))
+    assert broker == "brokers --entity-name 4 --delete-config leader.replication.throttled.rate (KR724)"
+    removed, set_again = topic.split(" --add-config ")
+    assert removed == "topics --entity-name orders --delete-config leader.replication.throttled.replicas"
+    assert set_again == "'follower.replication.throttled.replicas=[0:1,0:2]' (KR724)"
 
 
 def test_rates_of_this_plans_runs_stay_its_own_beside_those_that_the_clusters_record_tells_of(before: Cluster) -> None:

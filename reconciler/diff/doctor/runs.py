@@ -147,7 +147,7 @@ def of_throttles(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iter
         yield _about(left, "KR670", Severity.WARNING, what, advice)
     for plan_id in sorted({one.plan_id for one in throttles if one.whose is Whose.UNDECIDED and one.plan_id}):
         perhaps = [one for one in throttles if one.whose is Whose.UNDECIDED and one.plan_id == plan_id]
-        what = f"{counted(len(perhaps), 'throttle')} as plan {plan_id} sets it, without its lists beside it: "
+        what = f"{counted(len(perhaps), 'throttle')} as plan {plan_id} sets it, and nothing else of a run: "
         advice = "nothing shows whether a run or somebody else set it; doctor never touches it"
         yield _about(perhaps, "KR674", Severity.WARNING, f"{what}{few(_names(perhaps))}", advice)
     unknown = {Whose.OTHER, Whose.UNDECIDED}
