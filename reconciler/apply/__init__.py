@@ -21,7 +21,7 @@ when the lock is lost: another run may be at work, so nothing is written any mor
     moves done                  cordons, and rates before lists   apply or cancel with the plan, doctor --fix throttles
     at the end                  the record                        the next run writes over it
 
-Where something is, is said at three levels, each computed from the one before it: `Place` (partition_path), where one
-look shows a partition among the replica lists of its plan; `MoveState` (stage_memory), where a move of the current
-stage is, from the places of several looks; `Standing` (model/tally), what people and JSON read of each move.
+How far a move is, is computed in four steps (the first two are in partition_path): `Place`, where one look shows a
+partition among the replica lists of its plan; `Progress`, how far one of its moves is by that look; `MoveState`
+(stage_memory), the same from several looks; `Standing` (model/tally), what people and JSON read of each move.
 """

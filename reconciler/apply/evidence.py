@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from reconciler.apply.dir_moves import DirPlace, dir_place
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import Place, PlanPaths
+from reconciler.apply.partition_path import Place, PlanPaths, Progress
 from reconciler.apply.throttles import (
     EVERYTHING,
     Entry,
@@ -101,8 +101,13 @@ def _lists(
             there[topic, key] = Entry(first, found)
             listed |= {_partition_of(topic, item) for item in found}
     positions = {key: paths.position(key, observed) for key in paths.by_partition}
+    away = {
+        key: at
+        for key, at in positions.items()
+        if at.place is not Place.MISSING and at.progress(0) is not Progress.AT_START
+    }
     # Another hand may have brought a partition at rest to its place: then only a whole move's entries are a run's.
-    moving = {key for key, at in positions.items() if at.has_left and at.place is not Place.AT}
+    moving = {key for key, at in away.items() if at.place is not Place.AT}
     ours = moving | {key for key in listed if key in positions and _is_listed(key, paths, observed)}
     lists: dict[tuple[str, str], Entry] = {}
     unclear: dict[tuple[str, str], Entry] = {}
@@ -114,7 +119,7 @@ def _lists(
         if rest:
             now = parts(observed.configs[topic][key])
             unclear[topic, key] = Entry(",".join(one for one in now if one not in rest) or None, rest)
-    return lists, unclear, frozenset(ours | {key for key, at in positions.items() if at.has_left})
+    return lists, unclear, frozenset(ours.union(away))
 
 
 def _is_listed(key: TopicPartition, paths: PlanPaths, observed: Observed) -> bool:

@@ -103,7 +103,7 @@ class _Traces:
         if self.record is not None:
             return not (self.record.is_whole or _is_of_record(self.paths.plan))
         is_at_end = all(dir_place(move, observed) is DirPlace.AT_END for move in self.paths.dir_moves)
-        return not self.journal.has_ended_well or self.paths.is_under_way(observed) or not is_at_end
+        return not (self.journal.has_ended_well and self.paths.has_ended(observed) and is_at_end)
 
     def completed(self, observed: Observed, with_configs: Callable[[], Observed]) -> Evidence:
         """Return the written throttles, completed by the cluster's; configs are read only if they are needed."""

@@ -46,6 +46,22 @@ class Place(StrEnum):
     MISSING = "missing"
 
 
+class Progress(StrEnum):
+    """How far one move of a path is, as one look shows it."""
+
+    BEFORE = "before"
+    """An earlier move of the partition is not done."""
+    AT_START = "at start"
+    IN_FLIGHT = "in flight"
+    STOPPED = "stopped"
+    """Kafka cancelled it, and its partition is not back in order; or metadata lags behind the controller."""
+    AT_END = "at end"
+    PAST = "past"
+    """A later move of the partition has begun, or is done."""
+    OFF = "off"
+    """The partition is nowhere on its path."""
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
     """A place on a path."""
@@ -55,20 +71,18 @@ class Position:
     """Counts the path's lists: the one reached (AT, CANCELLED), aimed at (MOVING), left (BETWEEN); -1: off the path."""
     found: Replicas = ()
 
-    @property
-    def reached(self) -> int:
-        """The index of the last list that was reached for certain."""
-        return self.index - 1 if self.place is Place.MOVING else self.index
-
-    @property
-    def has_left(self) -> bool:
-        """Whether the partition is not at the start of its path any more; one that is gone has not left it."""
-        return self.place is not Place.MISSING and (self.place, self.index) != (Place.AT, 0)
-
-    @property
-    def is_off(self) -> bool:
-        """Whether the partition is nowhere on its path."""
-        return self.place in {Place.FOREIGN, Place.UNKNOWN, Place.MISSING}
+    def progress(self, link: int) -> Progress:
+        """Return how far the move from the list `link` of the path to the next one is."""
+        match self.place:
+            case Place.AT:
+                here = {link: Progress.AT_START, link + 1: Progress.AT_END}.get(self.index)
+            case Place.MOVING:
+                here = Progress.IN_FLIGHT if self.index == link + 1 else None
+            case Place.CANCELLED | Place.BETWEEN:
+                here = Progress.STOPPED if self.index == link else None
+            case Place.FOREIGN | Place.UNKNOWN | Place.MISSING:
+                here = Progress.OFF
+        return here or (Progress.PAST if self.index > link else Progress.BEFORE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +148,10 @@ class PlanPaths:
         reassignment = observed.reassignments.get(topic_partition)
         return self.by_partition[topic_partition].position(observed.partition(topic_partition), reassignment)
 
-    def is_under_way(self, observed: Observed) -> bool:
-        """Whether a partition stands on its path, and not at its end."""
-        positions = [(path, self.position(key, observed)) for key, path in self.by_partition.items()]
-        return any(not at.is_off and at.reached < len(path.moves) for path, at in positions)
+    def has_ended(self, observed: Observed) -> bool:
+        """Whether no partition is on its path any more: each is at the end, or off."""
+        last = [self.position(key, observed).progress(len(path.moves) - 1) for key, path in self.by_partition.items()]
+        return {Progress.AT_END, Progress.OFF}.issuperset(last)
 
     def link(self, stage: ReassignStage, move: Move) -> int:
         """Return the index of the list that this move starts from."""

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from reconciler.apply.dir_moves import DirPlace, are_dirs_done, dir_moves_under_way, dir_place, dir_standing
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import Place, PlanPaths
+from reconciler.apply.partition_path import PartitionPath, Place, PlanPaths, Position, Progress
 from reconciler.apply.throttles import wanted_rates
 from reconciler.apply.topic_changes import ChangeState, standing
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
@@ -20,13 +20,16 @@ from reconciler.model.words import labelled, rate, size
 def tally(paths: PlanPaths, observed: Observed, withdrawn: Collection[TopicPartition] = ()) -> Tally:
     """Return where each move stands, as observed; of what is to do, the moves of `withdrawn` were taken back."""
     made = frozenset(change.topic for change in paths.plan.topic_changes)
-    fronts = {key: _front(paths, key, observed, made) for key in paths.by_partition}
-    stages: dict[int, dict[TopicPartition, Standing]] = {}
-    for stage in [one for one in paths.plan.stages if isinstance(one, ReassignStage)]:
-        links = {move.topic_partition: paths.link(stage, move) for move in stage.moves}
-        stages[stage.number] = {
-            key: _move_standing(link, *fronts[key], is_withdrawn=key in withdrawn) for key, link in links.items()
-        }
+    stages: dict[int, dict[TopicPartition, Standing]] = {
+        stage.number: {} for stage in paths.plan.stages if isinstance(stage, ReassignStage)
+    }
+    for key, path in paths.by_partition.items():
+        position = paths.position(key, observed)
+        off = _standings_off(path, position, observed, is_made=key.topic in made)
+        for link, (number, move) in enumerate(zip(path.stages, path.moves, strict=True)):
+            progress = position.progress(link)
+            standing_of = _standing_of(move, progress, observed, is_withdrawn=key in withdrawn)
+            stages[number][key] = off[link] if off else standing_of
     inside = {
         stage.number: tuple(
             (move.topic_partition, dir_standing(move, observed, is_withdrawn=move.topic_partition in withdrawn))
@@ -38,34 +41,35 @@ def tally(paths: PlanPaths, observed: Observed, withdrawn: Collection[TopicParti
     return Tally(stages, inside)
 
 
-def _front(paths: PlanPaths, key: TopicPartition, observed: Observed, made: Collection[str]) -> tuple[int, Standing]:
-    """Return the first move of a partition that is not done, as a position on its path, and where it stands."""
-    moves = paths.by_partition[key].moves
-    position = paths.position(key, observed)
-    match position.place:
-        case Place.AT:
+def _standing_of(move: Move, progress: Progress, observed: Observed, *, is_withdrawn: bool) -> Standing:
+    match progress:
+        case Progress.PAST:
+            return Standing.DONE
+        case Progress.AT_END:
             # A reassignment ends with its target in sync; a replica that fell out since leaves the move unsynced.
-            is_synced = position.index == 0 or observed.is_in_sync(moves[position.index - 1])
-            return (position.index, Standing.LEFT) if is_synced else (position.index - 1, Standing.UNSYNCED)
-        case Place.MOVING:
-            return position.index - 1, Standing.IN_FLIGHT
-        case Place.CANCELLED | Place.BETWEEN:
-            return position.index, Standing.IN_FLIGHT
-        case Place.UNKNOWN:
-            overwritten = [link for link, move in enumerate(moves) if is_overwritten(move, observed)]
-            return (overwritten[-1], Standing.IN_FLIGHT) if overwritten else (0, Standing.FOREIGN)
-        case Place.MISSING if key.topic in made:
-            return 0, Standing.LEFT
-    return 0, Standing.FOREIGN
+            return Standing.DONE if observed.is_in_sync(move) else Standing.UNSYNCED
+        case Progress.IN_FLIGHT | Progress.STOPPED:
+            return Standing.IN_FLIGHT
+        case Progress.AT_START if is_withdrawn:
+            return Standing.TAKEN_BACK
+        case Progress.OFF:
+            return Standing.FOREIGN
+    return Standing.LEFT
 
 
-def _move_standing(link: int, front: int, at_front: Standing, *, is_withdrawn: bool) -> Standing:
-    if link < front:
-        return Standing.DONE
-    # The moves of one partition go in order: what comes after the first that is not done is to do.
-    if link > front:
-        return Standing.FOREIGN if at_front is Standing.FOREIGN else Standing.LEFT
-    return Standing.TAKEN_BACK if is_withdrawn and at_front is Standing.LEFT else at_front
+def _standings_off(
+    path: PartitionPath, position: Position, observed: Observed, *, is_made: bool
+) -> tuple[Standing, ...]:
+    """Return where each move of a partition stands that is off its path, and can be brought back; empty for others."""
+    moves = path.moves
+    if position.place is Place.MISSING and is_made:
+        return (Standing.LEFT,) * len(moves)
+    if position.place is not Place.UNKNOWN:
+        return ()
+    links = [link for link, move in enumerate(moves) if is_overwritten(move, observed)]
+    if not links:
+        return ()
+    return (Standing.DONE,) * links[-1] + (Standing.IN_FLIGHT,) + (Standing.LEFT,) * (len(moves) - 1 - links[-1])
 
 
 def moves_under_way(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:
@@ -73,10 +77,13 @@ def moves_under_way(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:
     found = []
     for key, path in paths.by_partition.items():
         position = paths.position(key, observed)
-        if position.place is Place.MOVING:
-            found.append(path.moves[position.index - 1])
-        if position.place is Place.CANCELLED:
-            found.append(path.moves[position.index])
+        # Between two lists the controller has ended the move already, and metadata lags.
+        if position.place is not Place.BETWEEN:
+            found += [
+                move
+                for link, move in enumerate(path.moves)
+                if position.progress(link) in {Progress.IN_FLIGHT, Progress.STOPPED}
+            ]
     return tuple(found)
 
 
@@ -132,11 +139,8 @@ def stages_done(paths: PlanPaths, observed: Observed) -> int:
 
 def is_move_done(paths: PlanPaths, stage: ReassignStage, move: Move, observed: Observed) -> bool:
     """Whether a partition is at a move's target in order and in sync, or further on."""
-    position = paths.position(move.topic_partition, observed)
-    link = paths.link(stage, move)
-    if position.place is Place.AT and position.index == link + 1:
-        return observed.is_in_sync(move)
-    return position.index > link + 1 or (position.place is not Place.MOVING and position.index > link)
+    progress = paths.position(move.topic_partition, observed).progress(paths.link(stage, move))
+    return progress is Progress.PAST or (progress is Progress.AT_END and observed.is_in_sync(move))
 
 
 def elections_due(paths: PlanPaths, stage: ReassignStage | ElectStage, observed: Observed) -> tuple[Election, ...]:

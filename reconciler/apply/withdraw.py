@@ -16,7 +16,7 @@ from reconciler.admin.waits import waiting_for
 from reconciler.apply.answers import Trouble, as_far_as_visible, told_answer, tried
 from reconciler.apply.crash import crash_point
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import Place, PlanPaths, cancelled, union
+from reconciler.apply.partition_path import Place, PlanPaths, Progress, cancelled, union
 from reconciler.apply.session import TRIES, Session
 from reconciler.apply.standings import overwritten_moves
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
@@ -155,8 +155,8 @@ def _topics(moves: Iterable[Move]) -> frozenset[str]:
 
 def _has_ended(paths: PlanPaths, move: Move, observed: Observed) -> bool:
     path = paths.by_partition[move.topic_partition]
-    position = paths.position(move.topic_partition, observed)
-    return position.place is Place.AT and position.index > path.moves.index(move)
+    progress = paths.position(move.topic_partition, observed).progress(path.moves.index(move))
+    return progress in {Progress.AT_END, Progress.PAST}
 
 
 def _is_returnable(move: Move, observed: Observed, outcome: Withdrawal) -> bool:
