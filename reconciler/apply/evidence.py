@@ -28,6 +28,7 @@ from reconciler.apply.throttles import (
 )
 from reconciler.model.cluster import (
     ALTER_LOG_DIRS_RATE,
+    BROKER_THROTTLES,
     CORDONED_LOG_DIRS,
     FOLLOWER_THROTTLED_REPLICAS,
     LEADER_THROTTLED_REPLICAS,
@@ -79,11 +80,13 @@ def evidence(paths: PlanPaths, observed: Observed, before: Rollback, rates: Item
     for broker, key in sorted({*throttled_rates(paths.plan), *cordons}):
         value = observed.brokers[broker].configs.get(key) if broker in observed.brokers else None
         first = before.broker_throttles.get(broker, {}).get(key)
-        if value is None or value == first or value not in rates:
+        # A broker whose answer lags, or is lacking, hides its rate: where the lists name the broker, it comes off too.
+        is_hidden = value is None and first is None and key in BROKER_THROTTLES
+        if not is_hidden and (value is None or value == first or value not in rates):
             continue
         if broker in proven.get(key, named):
             ours[broker, key] = first
-        else:
+        elif value is not None:
             undecided[broker, key] = Entry(None, frozenset({value}))
     return Evidence(ThrottleRecord(ours, lists), undecided, is_begun=bool(partitions or copied))
 

@@ -15,7 +15,7 @@ from reconciler.model.words import owner_name
 from reconciler.workflow.inputs import Inputs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from reconciler.model.diagnosis import Diagnosis, FoundThrottle
     from reconciler.workflow.doctor import Visit
@@ -122,8 +122,10 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) 
         tell("No throttles of runs known here are left on the cluster.")
         is_settled = not undecided and beside.settle()
         return _ended(beside.look(is_cleaned_up=True) if is_settled else found, beside, asked, undecided)
-    lines = [restored_line(one) for one in wanted]
-    tell("\n".join(["Throttles that runs left, and what they go back to:", *(f"  ~ {line}" for line in lines)]))
+    lines = {_place(one): restored_line(one) for one in wanted}
+    tell(
+        "\n".join(["Throttles that runs left, and what they go back to:", *(f"  ~ {line}" for line in lines.values())])
+    )
     if not is_sure:
         require_answers("look at what doctor shows")
         if not is_confirmed(f"Put back {len(lines)}?"):
@@ -131,20 +133,27 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) 
             return Exit.STOPPED
     with stopping() as stop:  # it is the way back already: a first signal only tells so
         ended = beside.take_off()
-        remaining = beside.still_on(wanted)
+        remaining = {_place(one) for one in beside.still_on(wanted)}
+        found = beside.look(is_cleaned_up=True)
+        # A broker may hide a value from the first look, and show it now.
+        later = [one for one in found.throttles if one.whose is Whose.LEFTOVER]
+        remaining |= {_place(one) for one in beside.still_on(later)}
         stopped = stop.exit
+    back = tuple(line for place, line in lines.items() if place not in remaining)
     problems = [str(one) for result in ended for one in result.leftover_throttles]
-    tell("\n".join([f"leftover throttles: {one}" for one in problems] + [_counted(wanted, remaining)]))
-    back = tuple(line for one, line in zip(wanted, lines, strict=True) if one not in remaining)
-    code = _ended(beside.look(is_cleaned_up=True), beside, asked, undecided, back)
+    tell("\n".join([f"leftover throttles: {one}" for one in problems] + [_counted(len(back), remaining)]))
+    code = _ended(found, beside, asked, undecided, back)
     return stopped or (Exit.ERROR if remaining else code)
 
 
-def _counted(wanted: "Sequence[FoundThrottle]", remaining: "Sequence[FoundThrottle]") -> str:
+def _place(one: "FoundThrottle") -> str:
+    return f"{owner_name(one.owner)} {one.key}"
+
+
+def _counted(count: int, remaining: "Collection[str]") -> str:
     """Return how many values are back, as a look afterwards shows, and the names of the others."""
-    text = f"Put back: {len(wanted) - len(remaining)}."
-    names = [f"{owner_name(one.owner)} {one.key}" for one in remaining]
-    return f"{text} Not put back, as a look afterwards shows: {', '.join(names)}." if names else text
+    names = ", ".join(sorted(remaining))
+    return f"Put back: {count}." + (f" Not put back, as a look afterwards shows: {names}." if names else "")
 
 
 def _ended(
@@ -154,9 +163,13 @@ def _ended(
     undecided: "Sequence[FoundThrottle]",
     restored: tuple[str, ...] = (),
 ) -> int:
-    """Show what is found after a clean-up; values that the look before it could not decide end it with 5."""
+    """Show what is found after a clean-up; what neither this look nor the one before can decide ends it with 5."""
+    from reconciler.model.diagnosis import Whose
     from reconciler.render.as_doctor import undecided_lines
 
+    places = {_place(one) for one in undecided}
+    later = (one for one in found.throttles if one.whose is Whose.UNDECIDED and _place(one) not in places)
+    undecided = [*undecided, *later]
     code = _told(found, beside.name, asked, restored)
     if undecided:
         tell("\n".join(undecided_lines(undecided)))

@@ -62,7 +62,7 @@ class Visit:
     unread: tuple[str, ...] = ()
 
     def look(self, progress: ProgressHook | None = None, *, is_cleaned_up: bool = False) -> Diagnosis:
-        """Return what is found now; `is_cleaned_up`: what runs left was put back, so what is there is not theirs."""
+        """Return what is found now; `is_cleaned_up`: a value that no known run sets is no leftover."""
         vitals = examine(self.admin, sorted(self.desired.topics) if self.desired is not None else (), progress=progress)
         copies = CopiesSeen()
         if self.desired is not None:

@@ -27,7 +27,7 @@ def diagnose(
     """Return what is found; `known` are the runs that are known here, the latest first. The same input, the same words.
 
     `of_client`: what the properties leave open by which the cluster was reached. `of_copies`: of topics of others.
-    `is_cleaned_up`: what runs left was put back, so no throttle may be one of theirs.
+    `is_cleaned_up`: what runs left was put back, so a throttle that no known run sets is not one of theirs.
 
     Of a snapshot, rights, versions of features, strays and log dirs cannot be told: it does not hold them.
     """

@@ -95,9 +95,7 @@ def found_throttles(
     ]
     set_there = ((owner, key, configs[key]) for owner, keys, configs in owners for key in keys if key in configs)
     found = tuple(_found(*each, known, vitals) for each in set_there)
-    if is_cleaned_up:
-        found = tuple(replace(one, whose=Whose.OTHER) if one.whose is Whose.UNDECIDED else one for one in found)
-    elif not known or any(run.is_record_bare for run in known):
+    if not is_cleaned_up and (not known or any(run.is_record_bare for run in known)):
         found = _perhaps_of_a_run(found)
     ours_alone = {CORDONED_LOG_DIRS, ALTER_LOG_DIRS_RATE}
     return tuple(one for one in found if one.key not in ours_alone or one.whose is not Whose.OTHER)
