@@ -97,9 +97,11 @@ def _end_of_moves(stage: ReassignStage, memory: StageMemory) -> Step | None:
         return TakeThrottlesOff()
     if not memory.left_alone:
         return None
-    problems = "\n".join(str(problem) for _, problem in sorted(memory.left_alone.items()))
-    text = f"stage {stage.number} ended with {len(memory.left_alone)} of its moves not done: {problems}"
-    return FailRun(Problem(min(memory.left_alone.items())[1].code, text))
+    problems = [problem for _, problem in sorted(memory.left_alone.items())]
+    code = problems[0].code
+    reasons = "\n".join(problem.message if problem.code == code else str(problem) for problem in problems)
+    text = f"stage {stage.number} ended with {len(problems)} of its moves not done: {reasons}"
+    return FailRun(Problem(code, text))
 
 
 def _slots(paths: PlanPaths, unfinished: Sequence[Move], observed: Observed, memory: StageMemory) -> Slots:

@@ -13,8 +13,9 @@ from reconciler.apply.flows import Arrival, Flow, Now
 from reconciler.apply.observed import Observed
 from reconciler.apply.session import Session
 from reconciler.apply.standings import elections_due
+from reconciler.apply.throttling import refuses_cordoned
 from reconciler.model.change import AlterConfigs
-from reconciler.model.cluster import Cluster, Partition, Topic
+from reconciler.model.cluster import CORDONED_LOG_DIRS, Cluster, Partition, Topic
 from reconciler.model.desired import BrokerState, DesiredBroker, DesiredCluster, Limits, LogDirState, Window
 from reconciler.model.in_sync import MIN_ISR, whole_number
 from reconciler.model.move import Reason
@@ -73,16 +74,18 @@ def check_limits(
     """Raise Refused if what is left of these stages does not fit. `observed` is a look at all their topics."""
     now = Now(session.paths, observed)
     arrivals = [arrival for flow in now.flows(stages) for arrival in flow.arrivals]
-    if arrivals:
+    listed = {broker for flow in now.flows(stages) for move in flow.moves for broker in move.to_replicas}
+    if arrivals or listed:
         leaders = {now.leader(one.key) for one in arrivals}
-        asked = {broker for broker in {*leaders, *(one.broker for one in arrivals)} if broker is not None}
+        asked = {broker for broker in {*leaders, *listed, *(one.broker for one in arrivals)} if broker is not None}
         keys = {move.topic_partition for move in moves_of(stages)} | {one.key for one in arrivals}
-        now = replace(now, disks=_disks_of(session, filter(observed.is_alive, asked), keys))
+        disks = _disks_of(session, filter(observed.is_alive, asked), keys, is_room_needed=bool(arrivals))
+        now = replace(now, disks=disks)
     flows = now.flows(stages)
     unknown = {one.broker for flow in flows for one in flow.arrivals if one.bytes and not _is_known(now, one.broker)}
     if unknown & session.paths.plan.disk_capacity.keys():
         _say_once(session, f"{labelled('broker', sorted(unknown))} did not say what is free: {_UNCHECKED}")
-    problems = [*disk_problems(now, flows, declared)]
+    problems = [*disk_problems(now, flows, declared), *_cordon_problems(session, now, flows)]
     if session.paths.plan.source.rolls_back is None:
         problems += [*state_problems(now, flows, declared), *min_isr_problems(now, stages)]
         problems += _counted_problems(session, now, flows, declared)
@@ -92,12 +95,15 @@ def check_limits(
         raise Refused(f"the plan no longer fits the cluster as it is, so {state}:\n{told}", code=problems[0].code)
 
 
-def _disks_of(session: Session, brokers: Iterable[int], keys: Iterable[TopicPartition]) -> DiskUse:
-    """Return the log dirs of these brokers; empty, and reported once, if a right is missing."""
+def _disks_of(
+    session: Session, brokers: Iterable[int], keys: Iterable[TopicPartition], *, is_room_needed: bool
+) -> DiskUse:
+    """Return the log dirs of these brokers; empty, and reported once if room is needed, if a right is missing."""
     try:
         return session.admin.disks(sorted(brokers), sorted(keys))
     except MissingRight as error:
-        _say_once(session, f"{error}: {_UNCHECKED}")
+        if is_room_needed:
+            _say_once(session, f"{error}: {_UNCHECKED}")
         return DiskUse()
 
 
@@ -209,6 +215,22 @@ def _closed_by(now: Now, declared: ApplyRules, arrival: Arrival) -> str | None:
     )
 
 
+def _cordon_problems(session: Session, now: Now, flows: Sequence[Flow]) -> Iterator[Problem]:
+    """Yield a problem for each broker whose cordon, one of somebody else's, keeps Kafka from taking a list."""
+    named: dict[int, dict[str, None]] = {}
+    for move in (move for flow in flows for move in flow.moves):
+        for broker in move.to_replicas:
+            is_own = (broker, CORDONED_LOG_DIRS) in session.throttles.on.rates
+            if now.broker(broker).log_dirs and now.broker(broker).is_cordoned and not is_own:
+                named.setdefault(broker, {})[str(move.topic_partition)] = None
+    if named and not refuses_cordoned(session.admin):
+        return
+    for broker, keys in sorted(named.items()):
+        text = f"{named_some(keys, FEW)} would be on broker {broker}, whose log dirs are all cordoned in Kafka"
+        hint = "Kafka refuses such lists (since 4.4), so remove cordoned.log.dirs for the run"
+        yield Problem(CLOSED, f"{text}: {hint}, or {_NEW_PLAN}", severity=Severity.VIOLATION)
+
+
 def _new_leaders(now: Now, flow: Flow) -> Iterator[tuple[TopicPartition, int, tuple[int, ...]]]:
     """Yield each partition that gets another leader, that leader, and the replicas beside it.
 
@@ -311,7 +333,7 @@ def _owner_problems(
     """Return what is left of the plan breaks of the limits of owners, on all topics as they are now."""
     alive = filter(now.observed.is_alive, now.observed.brokers)
     keys = [TopicPartition(topic.name, one.partition) for topic in topics.values() for one in topic.partitions]
-    sizes = _disks_of(session, alive, keys).replica_bytes
+    sizes = _disks_of(session, alive, keys, is_room_needed=True).replica_bytes
 
     def with_sizes(key: TopicPartition, partition: Partition) -> Partition:
         replicas = _target(now, key, partition)

@@ -176,7 +176,7 @@ def _submit(session: Session, memory: StageMemory, step: SubmitMoves) -> StageMe
     crash_point("reassign.recorded")
     # Cordons wait for a move in flight: it tells a machine without this run's journal whose cordon it is.
     if any(answer.is_ok for answer in answers.values()):
-        put_cordons(session)
+        put_cordons(session, session.stage)
     return memory
 
 

@@ -62,8 +62,8 @@ class RunThrottles:
     confirmed_rates: dict[tuple[int, str], str] = field(default_factory=dict)
     """What Kafka said it has set for this run; a read may be older."""
     confirmed_items: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
-    are_cordons_on: bool = False
-    """The brokers that the plan empties are cordoned, as far as they can be."""
+    closed: set[int] = field(default_factory=set)
+    """The brokers that this run has cordoned, as far as it could."""
     undecided: Mapping[Key, Entry] = field(default_factory=dict)
     """The plan's own values whose owner the cluster does not show, by key."""
 

@@ -45,14 +45,15 @@ from reconciler.apply.throttles import (
     wanted_rates,
 )
 from reconciler.model.change import ConfigChange, ConfigOperation
-from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, TOPIC_THROTTLES
+from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, CORDONS_REFUSED_SINCE, TOPIC_THROTTLES
+from reconciler.model.config_rule import version_of
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome
-from reconciler.model.stage import CopyingStage
+from reconciler.model.stage import CopyingStage, ReassignStage
 from reconciler.model.words import named_some
 
 if TYPE_CHECKING:
-    from reconciler.admin.port import Answer
+    from reconciler.admin.port import Admin, Answer
 
 T = TypeVar("T")
 K = TypeVar("K", int, str)
@@ -154,14 +155,19 @@ def _topic_batches(changes: Mapping[str, Sequence[ConfigChange]]) -> Iterator[di
         yield {topic: tuple(changes[topic]) for topic in topics[start : start + TOPICS_A_REQUEST]}
 
 
-def put_cordons(session: Session) -> None:
+def put_cordons(session: Session, stage_number: int) -> None:
     """Cordon the log dirs of the brokers that the plan empties, so that Kafka gives them nothing new meanwhile.
 
+    Since 4.4 a broker waits for it that a list of this stage, or of a later one, names: Kafka would refuse that list.
     A cordon goes on once a move is under way: anybody may set the same `*`, and a machine without the run's journal can
     tell by the move, or by a rate, that the cordon is the run's. A broker that its operator cordons, or opens again
     during the run, stays as they want it. What cannot be cordoned is told, and emptied all the same.
     """
-    brokers = () if session.throttles.are_cordons_on else session.paths.plan.cordoned
+    brokers = {*session.paths.plan.cordoned} - session.throttles.closed
+    if brokers and refuses_cordoned(session.admin):
+        stages = (stage for stage in session.paths.plan.stages if stage.number >= stage_number)
+        moves = (move for stage in stages if isinstance(stage, ReassignStage) for move in stage.moves)
+        brokers = brokers.difference(*(move.to_replicas for move in moves))
     configs = session.patiently(lambda: session.admin.broker_configs(brokers)) if brokers else {}
     log_dirs = session.patiently(lambda: session.admin.disks(sorted(configs))).log_dirs if configs else {}
     for broker in sorted(configs):
@@ -177,7 +183,22 @@ def put_cordons(session: Session) -> None:
         session.write_event("throttle", Outcome.FAILED if refused_for else Outcome.DONE)
         if refused_for:
             session.say(f"broker {broker} is emptied without its log dirs being cordoned: {refused_for}")
-    session.throttles.are_cordons_on = True
+    session.throttles.closed.update(brokers)
+
+
+def refuses_cordoned(admin: "Admin") -> bool:
+    """Whether the controller takes no list that names a cordoned broker; an unknown release is taken for a new one."""
+    version = version_of(admin.features().kafka_version)
+    return version is None or version >= CORDONS_REFUSED_SINCE
+
+
+def take_cordons_off(session: Session, brokers: Collection[int]) -> bool:
+    """Take this plan's cordons off if one of these brokers has one; return whether it had."""
+    has_one = any((broker, CORDONED_LOG_DIRS) in session.throttles.on.rates for broker in brokers)
+    if has_one:
+        _CleanUp(session).rates({CORDONED_LOG_DIRS})
+        session.throttles.closed.clear()
+    return has_one
 
 
 def _cordon(session: Session, broker: int) -> str | None:

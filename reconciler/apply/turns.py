@@ -88,7 +88,7 @@ class Run:
         if is_clear:
             take_all_off(self.session)
         else:
-            put_cordons(self.session)
+            put_cordons(self.session, self.first + 1)
         for index in range(self.first, len(self._plan.stages)):
             self._stage(index)
         return self._finish()

@@ -19,6 +19,7 @@ from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import Place, PlanPaths, Progress, cancelled, union
 from reconciler.apply.session import TRIES, Session
 from reconciler.apply.standings import overwritten_moves
+from reconciler.apply.throttling import take_cordons_off
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
 from reconciler.model.move import Move
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError
@@ -35,6 +36,8 @@ LED_AGAIN = timedelta(seconds=30)
 POLL_SECONDS = 0.5  # somebody waits for the way back
 
 CANCELLED = "it was cancelled"
+
+CORDONED = "INVALID_REPLICA_ASSIGNMENT"
 
 NOT_IN_PROGRESS = "NO_REASSIGNMENT_IN_PROGRESS"
 """The answer to a cancel of what has ended, or was cancelled before: a success."""
@@ -260,15 +263,25 @@ def _restore_order(
         target = list(in_flight[move.topic_partition].target_replicas)
         outcome.left[move.topic_partition] = f"it is being reassigned to {target}, which this plan did not ask for"
     loose = [move for move in disordered if move.topic_partition not in in_flight]
+    # Kafka takes no list that names a cordoned broker, and hears of an open one by that broker's next heartbeat.
+    is_opened = take_cordons_off(session, {broker for move in loose for broker in move.from_replicas})
+    until = session.now() + (LED_AGAIN if is_opened else timedelta())
     # Only what an overwrite left with more replicas may change the factor: of all others Kafka forbids it (KIP-860).
     for is_factor_change in (False, True):
         fitting = [move for move in loose if (move.topic_partition in overwritten) is is_factor_change]
         for batch in _batches(fitting):
-            _submit_lists(session, batch, outcome, is_factor_change=is_factor_change)
+            due = _submit_lists(session, batch, outcome, is_factor_change=is_factor_change)
+            while due and session.now() < until:
+                session.admin.clock.sleep(POLL_SECONDS)
+                due = _submit_lists(session, due, outcome, is_factor_change=is_factor_change)
     _await_shown(session, [move for move in moves if move.topic_partition in outcome.back], outcome)
 
 
-def _submit_lists(session: Session, batch: Sequence[Move], outcome: Withdrawal, *, is_factor_change: bool) -> None:
+def _submit_lists(
+    session: Session, batch: Sequence[Move], outcome: Withdrawal, *, is_factor_change: bool
+) -> list[Move]:
+    """Submit the lists that these moves go back to; return those that Kafka refuses as long as a broker is cordoned."""
+
     def send(due: Sequence[Move]) -> Answers:
         targets = {move.topic_partition: move.from_replicas for move in due}
         return session.admin.reassign(targets, is_replication_factor_change_allowed=is_factor_change)
@@ -277,8 +290,9 @@ def _submit_lists(session: Session, batch: Sequence[Move], outcome: Withdrawal, 
     crash_point("withdraw.sent")
     if isinstance(answers, Trouble):
         outcome.note_left(batch, answers, f"{CANCELLED}, but its order was not restored")
-        return
+        return []
     for move in batch:
+        outcome.left.pop(move.topic_partition, None)  # the reason of an earlier try
         key, answer = move.topic_partition, answers.get(move.topic_partition)
         # Without an answer, what is seen decides: the list may have been taken all the same.
         is_back = answer is not None or tried(partial(_is_shown_back, session, move))
@@ -290,6 +304,7 @@ def _submit_lists(session: Session, batch: Sequence[Move], outcome: Withdrawal, 
             outcome.back.append(key)
         else:
             outcome.left[key] = f"Kafka did not restore its order: {told_answer(answer)}"
+    return [move for move in batch if answers.get(move.topic_partition, Answer()).error == CORDONED]
 
 
 def _is_shown_back(session: Session, move: Move) -> bool:

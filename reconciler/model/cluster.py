@@ -35,6 +35,8 @@ CORDONED_LOG_DIRS = "cordoned.log.dirs"
 AUTO_REBALANCE, DELETE_TOPICS = "auto.leader.rebalance.enable", "delete.topic.enable"
 REBALANCE_INTERVAL = "leader.imbalance.check.interval.seconds"
 ALTER_LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+CORDONS_REFUSED_SINCE = (4, 4)
+"""From this release on the controller takes no replica list that names a cordoned broker, even one that stays there."""
 BROKER_LEASES = (*BROKER_THROTTLES, CORDONED_LOG_DIRS, ALTER_LOG_DIRS_RATE)
 """The settings of brokers that a run changes and gives back."""
 DEFAULT_PARTITIONS, DEFAULT_REPLICATION_FACTOR = "num.partitions", "default.replication.factor"

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from reconciler.model.cluster import Cluster
+from reconciler.model.cluster import CORDONS_REFUSED_SINCE, Cluster
 from reconciler.model.config_rule import version_of
 
 K = TypeVar("K", bound=Hashable)
@@ -39,6 +39,8 @@ class Controller:
     registered: frozenset[int]
     alive: frozenset[int]
     version: tuple[int, int] = DEFAULT_VERSION
+    cordoned: frozenset[int] = frozenset()
+    """The brokers that no list may name, as all their log dirs are cordoned (KIP-1066; since 4.4)."""
 
     @property
     def is_every_target_awaited(self) -> bool:
@@ -61,8 +63,11 @@ class Controller:
 
 def controller_of(cluster: Cluster) -> Controller:
     """Return the controller of a cluster."""
+    version = version_of(cluster.kafka_version) or DEFAULT_VERSION
+    cordoned = (broker.id for broker in cluster.brokers.values() if broker.is_cordoned)
     return Controller(
         registered=frozenset(cluster.brokers),
         alive=frozenset(broker.id for broker in cluster.brokers.values() if not broker.is_fenced),
-        version=version_of(cluster.kafka_version) or DEFAULT_VERSION,
+        version=version,
+        cordoned=frozenset(cordoned) if version >= CORDONS_REFUSED_SINCE else frozenset(),
     )

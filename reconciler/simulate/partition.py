@@ -115,6 +115,9 @@ def validate_assignment(
             return _invalid(
                 f"The manual partition assignment includes broker {broker_id}, but no such broker is registered."
             )
+        if broker_id in controller.cordoned:
+            text = f"includes broker {broker_id}, but all its log directories are cordoned."
+            return _invalid(f"The manual partition assignment {text}")
         if broker_id == previous:
             return _invalid(f"The manual partition assignment includes the broker {broker_id} more than once.")
         previous = broker_id

@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 from apply.small_world import At
 from helpers.clusters.small_cluster import small_cluster, with_cordons
-from helpers.plans.deaths import killed, passing
+from helpers.plans import small_runs
+from helpers.plans.deaths import Journals, boundaries_of, kept, killed, lost, nth, passing
+from helpers.plans.small_runs import move
 
 from reconciler.admin.port import Answer
 from reconciler.admin.simulated import Moment, SimulatedAdmin
@@ -14,6 +16,7 @@ from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import planted
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.leftovers import restore_throttles
+from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run import run_plan
 from reconciler.apply.status import Watcher
 from reconciler.files.plan_file import plan_from_json
@@ -22,8 +25,9 @@ from reconciler.model.cluster import Cluster
 from reconciler.model.codec import to_json
 from reconciler.model.desired import BrokerState, Desired, DesiredBroker, DesiredCluster, MovePolicy
 from reconciler.model.plan import Plan
-from reconciler.model.problem import MissingRight
-from reconciler.model.run import RunFailed, StoppedEarly
+from reconciler.model.problem import MissingRight, Refused
+from reconciler.model.run import RunFailed, RunState, StoppedEarly
+from reconciler.model.stage import ReassignStage
 from reconciler.model.vitals import Rights
 from reconciler.render import as_status, facts
 from reconciler.workflow.plan import plan_of
@@ -288,3 +292,50 @@ def test_the_plan_and_the_status_tell_of_it(admin: SimulatedAdmin) -> None:
     killed(admin, plan, passing("stage.done"))
     assert "cordoned: broker 1\n" in as_status.status(Watcher(plan, admin).look())
     assert "cordon on broker 1: cordoned.log.dirs=*" in as_status.status(Watcher(plan, admin).look(), has_all=True)
+
+
+def lists(admin: SimulatedAdmin) -> dict[str, tuple[int, ...]]:
+    return {str(key): partition.replicas for key, partition in admin.cluster.partitions()}
+
+
+def test_where_kafka_refuses_lists_with_a_cordoned_broker_the_cordon_waits_for_the_last_of_them() -> None:
+    admin, watch = watched(world(version="4.4"))
+    plan = draining(admin.cluster)
+    named = [1 in move.to_replicas for stage in plan.stages for move in stage.moves]  # type: ignore[union-attr]
+    assert named == [True, True, False, False]
+    run_plan(plan, admin, MemoryJournal())
+    assert [is_cordoned for name, is_cordoned in watch.seen if name == "reassign"] == [False, False, False, True]
+    assert as_it_was(admin, "nothing")
+    assert all(1 not in partition.replicas for _, partition in admin.cluster.partitions())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("next_journal", [kept, lost])
+def test_where_kafka_refuses_them_a_cancel_still_restores_each_ordered_list(next_journal: Journals) -> None:
+    first = SimulatedAdmin(world(version="4.4"))
+    plan = draining(first.cluster)
+    paths = {str(key): path.lists for key, path in paths_of(plan).by_partition.items()}
+    whole = {str(key): partition.replicas for key, partition in first.cluster.partitions()}
+    for at in range(1, 1 + len(boundaries_of(lambda: run_plan(plan, first, MemoryJournal())))):
+        admin = SimulatedAdmin(world(version="4.4"))
+        journal = killed(admin, plan, nth(at))
+        cancel_run(plan, admin, next_journal(journal))
+        assert as_it_was(admin, "nothing"), at
+        assert all(replicas in paths.get(name, (whole[name],)) for name, replicas in lists(admin).items()), at
+        run_plan(plan, admin, MemoryJournal())
+        assert as_it_was(admin, "nothing"), at
+        assert all(1 not in replicas for replicas in lists(admin).values()), at
+
+
+@pytest.mark.parametrize("version", ["4.3", "4.4"])
+def test_an_operators_cordon_that_keeps_kafka_from_taking_a_list_is_told_before_the_first_request(version: str) -> None:
+    admin = SimulatedAdmin(small_cluster(*LINES, kafka_version=version))
+    plan = small_runs.plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,5"),), RATE)], admin.cluster)
+    admin.alter_broker_configs(2, [ConfigChange(CORDON, ConfigOperation.SET, "*")])
+    if version == "4.3":
+        assert run_plan(plan, admin, MemoryJournal()).state is RunState.DONE
+        return
+    before = admin.cluster
+    with pytest.raises(Refused, match=r"orders-0 would be on broker 2, whose log dirs are all cordoned.*KR461"):
+        run_plan(plan, admin, MemoryJournal())
+    assert admin.cluster == before

@@ -1,7 +1,9 @@
 """Cordoned log dirs on real brokers (KIP-1066): no plan fills such a broker, and a run cordons what it empties."""
 
+import json
 import signal
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -132,6 +134,17 @@ def test_whatever_ends_the_run_the_cordon_is_given_back(folder: LiveFolder, end:
                 running.send_signal(signal.Signals[end])
             running.wait(timeout=HANG)
     wait_for_cordon(folder, None)
+    lists = on_the_way(folder, plan)
+    assert all(replicas in lists[number] for number, (replicas, _) in folder.state(LEFT).items())
+
+
+def on_the_way(folder: LiveFolder, plan: str) -> Mapping[int, Collection[tuple[int, ...]]]:
+    """Return each partition's ordered lists: before the plan, and after each of its moves."""
+    found: dict[int, set[tuple[int, ...]]] = defaultdict(set)
+    stages = json.loads((folder.path / plan).read_text())["stages"]
+    for move in (move for stage in stages for move in stage.get("moves", ())):
+        found[move["partition"]] |= {tuple(move["from"]), tuple(move["to"])}
+    return found
 
 
 def draining(folder: LiveFolder) -> str:

@@ -61,6 +61,7 @@ LAST_METADATA_VERSION = {
     27: "4.1",
     29: "4.2",
     30: "4.3",
+    33: "4.4",
 }
 
 Tick = Callable[[int, int], None]
