@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
+from helpers.brokers.by_hand import allow
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.observer import Observer
+from helpers.brokers.rights import PROGRAM
 from helpers.program.documents import document
 from helpers.program.warm import Ended, reconciler
 from helpers.waiting import ATTEMPT, HANG
@@ -32,6 +34,11 @@ class TwoClusters:
     replication_factor: int = 3
     _read: dict[tuple[str, str], dict[int, dict[int, bytes]]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Let the program read MirrorMaker 2's own topics, which RIGHTS.md names beside its commands."""
+        for kafka, name in ((self.us, "mm2-offset-syncs.eu.internal"), (self.eu, "us.checkpoints.internal")):
+            allow(kafka, PROGRAM, ResourceType.TOPIC, name, AclOperation.READ)
+
     def write(self, topics: Mapping[str, int], retention: str) -> None:
         """Declare these topics of `us`, by their partitions, and that `eu` copies them."""
         spec = f"{{replicationFactor: {self.replication_factor}, config: {{segment.bytes: 64MiB}}}}"
@@ -45,7 +52,7 @@ class TwoClusters:
             path = self.folder / "desired-state" / name
             path.mkdir(parents=True, exist_ok=True)
             spec = "{{client: {}, topics: {{managed: all, delete: allow}}}}"
-            cluster = document("Cluster", name, spec.format(json.dumps(kafka.properties)))
+            cluster = document("Cluster", name, spec.format(json.dumps(kafka.client)))
             (path / "cluster.yaml").write_text(cluster, "utf-8")
             (path / "topics.yaml").write_text("---\n".join([standard, *documents]), "utf-8")
 

@@ -18,6 +18,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
+from helpers.brokers.declared import client_file
 from helpers.brokers.delivery import Delivery, delivery_faults
 from helpers.brokers.run import SMOOTH
 from helpers.depth import parts
@@ -92,7 +93,9 @@ class Cases:
         """Kill a run at that point, let its record become so, clean up by that verb, and judge what it said."""
         self._go_home()
         place = self._place("there", has_plan=True)
-        ended = run("apply", "plan.json", "--yes", *self._where, cwd=place, kill=Kill(point=point))
+        ended = run(
+            "apply", "plan.json", "--yes", *client_file(place, self.folder.kafka), cwd=place, kill=Kill(point=point)
+        )
         shutil.rmtree(place)
         if not ended.is_killed:
             assert ended.code == 0, f"{ended.code}\n{ended.out}\n{ended.err}"
@@ -109,19 +112,16 @@ class Cases:
         counted = ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items()))
         self.figures(f"live, verbs after a kill, {record}", counted)
 
-    @property
-    def _where(self) -> tuple[str, str]:
-        return ("--bootstrap-server", self.folder.kafka.bootstrap)
-
     def _judged(self, verb: str, record: str, place: Path) -> Iterator[str]:
         kafka, dead = self.folder.kafka, self.throttles()
-        ended = run(*VERBS[verb], *self._where, cwd=place)
+        command = (*VERBS[verb], *client_file(place, kafka))
+        ended = run(*command, cwd=place)
         if ended.code == 3 and "KR455" in ended.err:
             self.counts["refused while moves are in flight"] += 1
             kafka.wait_for(lambda: not reassignments(kafka.bootstrap), "the moves to end")
             if self.throttles() != dead:
                 yield "it was refused, and changed something"
-            ended = run(*VERBS[verb], *self._where, cwd=place)
+            ended = run(*command, cwd=place)
         after = self.throttles()
         text = f"exit {ended.code}\n{ended.out}\n{ended.err}"
         ours = {name: value for name, value in after.items() if self.before.get(name) != value}

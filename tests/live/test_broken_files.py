@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import client_file
 from helpers.waiting import HANG
 from live.folder import CLUSTER, LiveFolder, led_by_the_first
 
@@ -28,7 +29,7 @@ def test_a_run_is_looked_at_and_cancelled_whatever_is_wrong_in_the_files(tmp_pat
     folder.create({TOPIC: BEFORE}, size=SIZE)
     folder.plan("plan", {TOPIC: AFTER})
     root = tmp_path / "desired-state" / CLUSTER
-    (tmp_path / "own.properties").write_text(f"bootstrap.servers={steady.bootstrap}\n")
+    where = ("--cluster", CLUSTER, *client_file(tmp_path, steady))
     with folder.started("apply", "plan.json", "--yes") as applying:
         folder.wait_in_flight(applying, TOPIC)
         for name, content in BROKEN.items():
@@ -40,9 +41,9 @@ def test_a_run_is_looked_at_and_cancelled_whatever_is_wrong_in_the_files(tmp_pat
         folder.run("groups", "list")
         (root / "cluster.yaml").write_text("kind: Cluster\nspec: [\n")
         assert "--client FILE serve instead (KR133)" in folder.run("status", expect=1).err
-        assert TOPIC in folder.run("status", "--cluster", CLUSTER, "--bootstrap-server", steady.bootstrap).out
+        assert TOPIC in folder.run("status", *where).out
         shutil.rmtree(root)
-        folder.run("cancel", "--cluster", CLUSTER, "--client", "own.properties")
+        folder.run("cancel", *where)
         out, err = applying.communicate(timeout=HANG)
     assert applying.returncode == STOPPED, out + err
     assert folder.state(TOPIC) == led_by_the_first(BEFORE)

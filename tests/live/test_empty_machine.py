@@ -14,6 +14,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
+from helpers.brokers.declared import client_file
 from helpers.brokers.run import SMOOTH
 from helpers.depth import parts
 from helpers.figures import Tell
@@ -202,13 +203,8 @@ class Bare:
         return place
 
     def _where(self, number: int, place: Path) -> tuple[str, ...]:
-        """Return how the cluster is named: by that folder's document, by a client's file, or by an address."""
-        if number % 2 == 0:
-            return ("--cluster", CLUSTER)
-        if number % 4 == 1:
-            return ("--bootstrap-server", self.folder.kafka.bootstrap)
-        (place / "client.properties").write_text(f"bootstrap.servers={self.folder.kafka.bootstrap}\n")
-        return ("--client", "client.properties")
+        """Return how the cluster is named: by that folder's document, or by a client's file."""
+        return client_file(place, self.folder.kafka) if number % 2 else ("--cluster", CLUSTER)
 
     def _set(self, values: Values) -> None:
         self.folder.set_throttles({key: keys for key, keys in values.items() if self.set_now.get(key, {}) != keys})
@@ -319,7 +315,7 @@ def test_a_run_of_more_moves_than_its_record_holds_goes_back_to_the_replicas_it_
     bury(kafka.bootstrap)
     empty = tmp_path / "empty"
     empty.mkdir()
-    ended = folder.run("cancel", "--bootstrap-server", kafka.bootstrap, cwd=empty)
+    ended = folder.run("cancel", *client_file(empty, kafka), cwd=empty)
     assert "the order of replicas before the run is not in that record" in ended.err
     assert reassignments(kafka.bootstrap) == {}
     kafka.wait_for(lambda: folder.observer.throttles((SLOW,), kafka.alive) == throttles, "throttles as they were")

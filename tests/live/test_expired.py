@@ -54,6 +54,7 @@ def brokers(far: FarAway, folder: Path, kafka_version: str) -> Iterator[KafkaClu
         version=kafka_version,
         broker_ids=BROKERS,
         settings=SMOOTH | keys,
+        is_plain=True,  # its own listener is what is tried, with a certificate that expires
         listeners={"FAR": "SSL"},
         advertised={"FAR": far.addresses},
     ) as started:

@@ -20,7 +20,6 @@ BROKERS = (*OTHERS, DESTINATION)
 SECONDS = 0.3
 """Each way: an answer takes twice that."""
 RATE = 50_000
-PASSWORD = "far"  # noqa: S105 - of brokers that live as long as this test
 
 
 @pytest.fixture(scope="module")
@@ -37,18 +36,16 @@ def brokers(far: FarAway, kafka_version: str) -> Iterator[KafkaCluster]:
         version=kafka_version,
         broker_ids=BROKERS,
         settings=SMOOTH,
-        users={"admin": PASSWORD},
-        is_encrypted=True,
         advertised={"CLIENT": far.addresses},
     ) as started:
-        straight = started.properties_of("admin")["bootstrap.servers"].split(",")
+        straight = started.client["bootstrap.servers"].split(",")
         far.lead_to(dict(zip(sorted(BROKERS), straight, strict=True)))
         yield started
 
 
 def run_of(folder: Path, brokers: KafkaCluster, far: FarAway, topic: str, seconds: int) -> LiveRun:
     """Return a run whose moves take about so long. Brokers let nearly twice as much through as so low a rate allows."""
-    client = {**brokers.properties_of("admin"), "bootstrap.servers": far.bootstrap}
+    client = {**brokers.client, "bootstrap.servers": far.bootstrap}
     before, after = replaced(OTHERS, DESTINATION, 4)
     size = RATE * seconds  # two of the four go to the destination
     return LiveRun(folder, brokers, topic, before, after, size, f"{RATE}B/s", client=client)

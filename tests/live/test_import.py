@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from helpers.brokers.by_hand import create, delete
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import client_file
 from helpers.brokers.observer import Observer
 from helpers.program.warm import reconciler
 
@@ -33,7 +34,9 @@ def live(kafka: KafkaCluster) -> Iterator[KafkaCluster]:
 
 
 def test_an_imported_cluster_plans_to_nothing_and_an_edit_is_applied(live: KafkaCluster, tmp_path: Path) -> None:
-    made = reconciler("import", "--cluster", "live", "--bootstrap-server", live.bootstrap, cwd=tmp_path)
+    root = tmp_path / "desired-state"
+    root.mkdir()
+    made = reconciler("import", "--cluster", "live", *client_file(root, live), cwd=tmp_path)
     assert "import-odd: racks: 1 of 2 partitions (0) is not spread over the racks" in made.err
     reconciler("validate", cwd=tmp_path)
     planned = reconciler("plan", "--detailed-exitcode", cwd=tmp_path)
@@ -41,8 +44,7 @@ def test_an_imported_cluster_plans_to_nothing_and_an_edit_is_applied(live: Kafka
     create(live, {LATER: [[2, 3, 4], [3, 4, 5]]}, COMPACT)
     assert "topics.yaml: import-later" in reconciler("import", cwd=tmp_path).err
     reconciler("diff", "--detailed-exitcode", cwd=tmp_path)
-    folder = tmp_path / "desired-state" / "live"
-    (file,) = (path for path in folder.rglob("topics*.yaml") if "import-two" in path.read_text("utf-8"))
+    (file,) = (path for path in root.rglob("topics*.yaml") if "import-two" in path.read_text("utf-8"))
     before, text = file.read_text("utf-8").split("name: import-two")
     spec = text.partition("\n")[2].partition("\n")[0]
     changed = "spec: {partitions: 2, replicationFactor: 3, placement: {racks: {spread: strict}}}"

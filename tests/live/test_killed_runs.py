@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka.admin import ResourceType
 from helpers.brokers.checker import Checker
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.declared import client_file
 from helpers.brokers.delivery import Delivery
 from helpers.depth import parts
 from helpers.figures import Tell
@@ -83,7 +84,7 @@ class Deaths:
         """Run the command, here and there in turn, until it passes no such point any more."""
         while +self.left:
             place = self.places[self.killed.total() % len(self.places)]
-            command = (*arguments, "--bootstrap-server", self.folder.kafka.bootstrap)
+            command = (*arguments, *client_file(place, self.folder.kafka))
             death = killed_or_ended("|".join(sorted(+self.left)), *command, cwd=place)
             if death is None:
                 return

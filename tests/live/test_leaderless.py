@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from helpers.brokers.declared import declare
+from helpers.brokers.declared import client_file, declare
 from helpers.depth import parts
 from helpers.program.warm import reconciler
 
@@ -119,7 +119,7 @@ def _plan_and_apply(lost: Lost) -> None:
     reconciler("apply", "plan.json", "--yes", cwd=lost.folder, expect=0)
     again = reconciler("plan", "--detailed-exitcode", cwd=lost.folder, expect=2)
     assert "No changes can be planned; 1 difference stays" in again.out
-    said = reconciler("doctor", "--bootstrap-server", lost.kafka.bootstrap, cwd=lost.folder, expect=1)
+    said = reconciler("doctor", *client_file(lost.folder, lost.kafka), cwd=lost.folder, expect=1)
     assert "1 partition on it has no living replica in sync" in said.out or "not those of 1 partition" in said.out
 
 

@@ -11,7 +11,7 @@ import pytest
 from helpers.brokers.by_hand import create
 from helpers.brokers.cluster import KafkaCluster
 from helpers.brokers.controller import reassignments
-from helpers.brokers.declared import declare
+from helpers.brokers.declared import client_file, declare
 from helpers.brokers.observer import Observer
 from helpers.brokers.run import MB, PLAN, LiveRun
 from helpers.depth import parts
@@ -53,7 +53,7 @@ def test_of_two_applies_at_once_one_runs_and_the_other_names_it(
     tmp_path: Path, cluster: KafkaCluster, figures: Tell, races: int
 ) -> None:
     create(cluster, {"raced": [[1, 2]]}, {"retention.ms": "2000000"})
-    at = ("--bootstrap-server", cluster.bootstrap)
+    at = client_file(tmp_path, cluster)
     forth = plan_of(tmp_path, cluster, "forth.json", raced="config: {retention.ms: 1000000}")
     reconciler("apply", forth, "--yes", *at, cwd=tmp_path)
     back = plan_of(tmp_path, cluster, "back.json", raced="config: {retention.ms: 2000000}")
@@ -79,7 +79,7 @@ def test_the_lock_of_a_killed_holder_passes_to_who_waits(
 ) -> None:
     monkeypatch.setattr("reconciler.admin.client.lock.MOMENT_SECONDS", 0.0)  # any wait is worth a word
     nothing = plan_of(tmp_path, cluster, "nothing.json")
-    holder = HeldRun(tmp_path / "held", "apply", nothing, "--yes", "--bootstrap-server", cluster.bootstrap)
+    holder = HeldRun(tmp_path / "held", "apply", nothing, "--yes", *client_file(tmp_path, cluster))
     cluster.wait_for(lambda: holder.is_there, "the lock to be held")
     told: list[str] = []
     holder.kill()

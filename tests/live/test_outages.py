@@ -130,7 +130,9 @@ class Outage:
 
     def doctor(self) -> Told:
         """Return what doctor says of the partition."""
-        asked = ("doctor", "--bootstrap-server", self.kafka.bootstrap, "-o", "json")
+        from helpers.brokers.declared import client_file
+
+        asked = ("doctor", *client_file(self.folder, self.kafka), "-o", "json")
         found = json.loads(reconciler(*asked, cwd=self.folder, expect=1).out)
         key = {"topic": self.topic, "partition": 0}
         sick = [one for one in found["findings"] if one["code"] in {"KR640", "KR641"} and key in one["partitions"]]

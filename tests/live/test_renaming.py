@@ -24,6 +24,7 @@ def test_names_that_differ_between_answers_are_told_and_nothing_is_safe_to_stop(
         KafkaCluster(
             version=kafka_version,
             broker_ids=BROKERS,
+            is_plain=True,  # the proxy reads and changes what the brokers answer
             listeners={"FAR": "PLAINTEXT"},
             advertised={"FAR": proxy.addresses},
         ) as kafka,

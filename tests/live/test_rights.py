@@ -20,13 +20,13 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 from helpers.brokers.cluster import KafkaCluster
+from helpers.brokers.controller import acls_shown_by
 from helpers.brokers.new_groups import join_share_group, join_streams_group
 from helpers.brokers.observer import Observer
 from helpers.figures import Tell
 from helpers.program.call import Ended, Program
 from helpers.program.documents import document
 from helpers.waiting import HANG
-from kafka.protocol.admin import DescribeAclsRequest
 
 from reconciler.admin.client import KafkaAdmin, connect
 from reconciler.model.change import CreateTopic
@@ -37,7 +37,6 @@ USERS = {"admin": "admin-password", "worker": "worker-password", "least": "least
 TOPIC, OTHER, NEW = "orders", "other", "fresh"
 LOCK_GROUP = "__reconciler-lock"
 CLUSTER = (ResourceType.BROKER, "kafka-cluster")
-ANY, MATCH_ANY = 1, 1
 ASSIGNMENT = "assignment: [[1, 3], [2, 1], [3, 2]]"
 DECLARED = "---\n".join(
     (
@@ -108,7 +107,7 @@ GROUP_VERBS = (("topics", "list"), ("topics", "describe", TOPIC), ("groups", "li
 
 @pytest.fixture(scope="module")
 def three(kafka_version: str) -> Iterator[KafkaCluster]:
-    with KafkaCluster(version=kafka_version, broker_ids=(1, 2, 3), users=USERS, is_encrypted=True) as cluster:
+    with KafkaCluster(version=kafka_version, broker_ids=(1, 2, 3), users=USERS) as cluster:
         yield cluster
 
 
@@ -156,11 +155,10 @@ class Acls:
     """The ACLs of the cluster, changed by its super user; a change counts when every broker knows of it."""
 
     kafka: KafkaCluster
-    admin: KafkaAdmin
 
     def __post_init__(self) -> None:
         self._client = AdminClient({"bootstrap.servers": self.kafka.bootstrap, "log_level": 0})
-        self._count = 0
+        (self._count,) = self._known()
         everything = ((ResourceType.TOPIC, "*"), (ResourceType.GROUP, "*"), CLUSTER)
         self._add([_acl(kind, name, AclOperation.ALL, AclPermissionType.ALLOW) for kind, name in everything])
 
@@ -180,23 +178,10 @@ class Acls:
 
     def _settle(self, change: int) -> None:
         self._count += change
-        for broker in self.kafka.alive:
-            self.kafka.wait_for(lambda: self._known_to(broker) == self._count, f"broker {broker} to know the ACLs")  # noqa: B023 - called at once
+        self.kafka.wait_for(lambda: self._known() == {self._count}, "all brokers to know the ACLs")
 
-    def _known_to(self, broker: int) -> int:
-        def request() -> DescribeAclsRequest:
-            return DescribeAclsRequest(
-                resource_type_filter=ANY,
-                resource_name_filter=None,
-                pattern_type_filter=MATCH_ANY,
-                principal_filter=None,
-                host_filter=None,
-                operation=ANY,
-                permission_type=ANY,
-            )
-
-        told = self.admin.wire.read(request, broker)
-        return sum(len(resource.acls) for resource in told.resources)
+    def _known(self) -> set[int]:
+        return {acls_shown_by(address) for address in self.kafka.bootstrap.split(",")}
 
     def grant(self, denied: Denied, user: str) -> None:
         """Allow a user what the others are denied, on all topics and groups where it is on some."""
@@ -219,7 +204,8 @@ def _filter(kind: ResourceType, name: str, operation: AclOperation) -> AclBindin
 
 @pytest.fixture(scope="module")
 def acls(three: KafkaCluster, admin: KafkaAdmin) -> Acls:
-    return Acls(three, admin)
+    del admin  # its topics are there
+    return Acls(three)
 
 
 @pytest.fixture

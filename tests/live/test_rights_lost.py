@@ -165,7 +165,7 @@ def world(
         lines = [f"{key}={value}\n" for key, value in kafka.properties_of("worker").items()]
         (root / "worker.properties").write_text("".join(lines), "utf-8")
         monkeypatch.chdir(tmp_path)
-        made = World(kafka, admin, Acls(kafka, admin), Program(capsys), Observer(kafka.bootstrap))
+        made = World(kafka, admin, Acls(kafka), Program(capsys), Observer(kafka.bootstrap))
         made.before = made.throttles()
         yield made
         admin.close()

@@ -327,6 +327,7 @@ def secured(
         version=kafka_version,
         broker_ids=(1,),
         settings=settings,
+        is_plain=True,  # its own listeners are what is tried, by users without any right
         listeners={name: logins.get(name, "SSL") for name in keys},
         java_options=(f"-Djava.security.properties={folder / 'java.security'}",),
     ) as kafka:

@@ -3,6 +3,7 @@
     with KafkaCluster(version="4.3.0") as kafka:   # six brokers in racks a, b, c, a, b, c; 1-3 are controllers too
         kafka.bootstrap                            # "127.0.0.1:20001,127.0.0.1:20002,..." of the brokers that run
         kafka.properties                           # the same as Java-style client properties
+        kafka.client                               # how the program connects: SASL_SSL, with the rights of RIGHTS.md
         kafka.kill(4); kafka.start(4)              # SIGKILL; start again on the same data (waits until unfenced)
         kafka.stop(4)                              # SIGTERM: a controlled shutdown
         kafka.upgrade("4.4.0", 4)                  # stop; start with another version on the same data
@@ -14,13 +15,14 @@
         kafka.wait_for(lambda: ..., "what")        # poll until true, or fail
 
 `KafkaCluster(broker_ids=(1, 2, 3, 4))` starts four; `add(5)`, `add(6)` bring the others later. `settings` adds or
-replaces server properties on every node. `users={"name": "password"}` adds a SASL listener (PLAIN) and Kafka's
-authorizer with `admin` as super user: `kafka.properties_of("name")`; `is_encrypted=True` makes that listener SASL_SSL
-with SCRAM-SHA-512. `listeners={"NAME": "SSL"}` adds listeners, at `kafka.listener("NAME")` for the first broker, set up
-by `settings` (`listener.name.name.ssl.keystore.location`); `advertised={"NAME": {1: "host:port"}}` has brokers tell
-another address of a listener than where it is, such as a proxy's. `environments={1: {"NAME": "value"}}` sets variables
-of one broker's process. `is_tiered=True` turns tiered storage on, with the folder
-`kafka.remote_dir` as remote tier. `network` gives each broker an address of its own, so that one can be cut off.
+replaces server properties on every node. Brokers have Kafka's authorizer and two listeners: a plaintext one for the
+tests' own clients, who may do everything, and a SASL_SSL one with SCRAM-SHA-512 for the program. `is_plain=True` leaves
+out the authorizer and that listener. `users={"name": "password"}` adds users (`admin` is a super user):
+`kafka.properties_of("name")`. `listeners={"NAME": "SSL"}` adds listeners, at `kafka.listener("NAME")` for the first
+broker, set up by `settings` (`listener.name.name.ssl.keystore.location`); `advertised={"NAME": {1: "host:port"}}` has
+brokers tell another address of a listener than where it is, such as a proxy's. `environments={1: {"NAME": "value"}}`
+sets variables of one broker's process. `is_tiered=True` turns tiered storage on, with the folder `kafka.remote_dir` as
+remote tier. `network` gives each broker an address of its own, so that one can be cut off.
 
 In tests take the fixture `kafka` (one cluster for the session: leave it as you found it, with topics of your own
 names) or call the fixture `new_kafka(...)` for a private one. `--kafka-version` or KAFKA_VERSION chooses the version.
@@ -47,8 +49,10 @@ from typing import IO
 
 from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
+from helpers.brokers.controller import acls_shown_by
 from helpers.brokers.kafka_jars import DEFAULT_VERSION, QUICK_JAVA, jars, java, java_release, tiered_storage_jars
 from helpers.brokers.network import PrivateNetwork
+from helpers.brokers.rights import PROGRAM, least_rights
 from helpers.brokers.supervisor import Supervisor
 from helpers.certificates import Authority
 from helpers.waiting import ATTEMPT, HANG, wait_for
@@ -79,7 +83,7 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
     broker_ids: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
     settings: Mapping[str, str] = field(default_factory=dict)
     users: Mapping[str, str] = field(default_factory=dict)
-    is_encrypted: bool = False
+    is_plain: bool = False
     listeners: Mapping[str, str] = field(default_factory=dict)
     advertised: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     environments: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
@@ -101,11 +105,12 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
         self._admin: AdminClient | None = None
         self._cut_off: set[int] = set()
         try:
-            if self.is_encrypted:
-                _make_certificate(self._folder)
+            (self._folder / "ca.pem").write_text(_authority().certificate, "utf-8")
             self._format(self.broker_ids)
             self._spawn(self.broker_ids)
             self.wait_until_alive(self.broker_ids)
+            if not self.is_plain:
+                self._grant()
         except BaseException:
             self.close()
             raise
@@ -129,16 +134,31 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
         """Client properties, in the Java client's words."""
         return {"bootstrap.servers": self.bootstrap}
 
+    @property
+    def client(self) -> dict[str, str]:
+        """Client properties of the program under test: a user with the rights of RIGHTS.md, and no others."""
+        return self.properties if self.is_plain else self.properties_of(PROGRAM)
+
     def properties_of(self, user: str) -> dict[str, str]:
         """Client properties of one of `users`."""
-        servers = ",".join(
-            f"{self._host(broker_id)}:{self._port(broker_id) + 60}" for broker_id in sorted(self._processes)
-        )
-        login = {"bootstrap.servers": servers, "sasl.username": user, "sasl.password": self.users[user]}
-        if not self.is_encrypted:
-            return login | {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+        servers = ",".join(f"{self._host(broker_id)}:{self._port(broker_id) + 60}" for broker_id in self.alive)
+        login = {"bootstrap.servers": servers, "sasl.username": user, "sasl.password": self._passwords[user]}
         trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(self._folder / "ca.pem")}
         return login | trust | {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512"}
+
+    @property
+    def _passwords(self) -> dict[str, str]:
+        return {} if self.is_plain else {PROGRAM: f"{PROGRAM}-password", **self.users}
+
+    def _grant(self) -> None:
+        """Give the program its rights, and wait until every broker knows them."""
+        rights, admin = least_rights(PROGRAM), AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
+        for done in admin.create_acls(rights).values():
+            done.result(HANG)
+        addresses = self.bootstrap.split(",")
+        self.wait_for(
+            lambda: {acls_shown_by(one) for one in addresses} == {len(rights)}, "the rights to be known to all brokers"
+        )
 
     def listener(self, name: str, broker_id: int = 1) -> str:
         """Where one of `listeners` is, as host:port."""
@@ -309,8 +329,9 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
                 log_dir.mkdir(exist_ok=True)
                 about = {"version": 1, "cluster.id": self.cluster_id, "node.id": broker_id, "directory.id": _new_id()}
                 (log_dir / META).write_text("".join(f"{key}={value}\n" for key, value in about.items()))
-            scram = tuple(self.users.items()) if self.is_encrypted else ()
-            place, records = _bootstrap_records(self.version, scram)
+            if not self.is_plain:
+                (self._node(broker_id) / "key.pem").write_text(_key(self._host(broker_id)), "utf-8")
+            place, records = _bootstrap_records(self.version, tuple(self._passwords.items()))
             checkpoint = self.log_dirs(broker_id)[0] / place
             checkpoint.parent.mkdir(exist_ok=True)
             checkpoint.write_bytes(records)
@@ -321,9 +342,9 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
         voters = ",".join(f"{i}@{self._host(i)}:{self._port(i) + 30}" for i in controllers)
         listeners = {"PLAINTEXT": f"PLAINTEXT://{self._address(broker_id)}"}
         protocols = {"PLAINTEXT": "PLAINTEXT", "CONTROLLER": "PLAINTEXT"}
-        if self.users:
+        if not self.is_plain:
             listeners["CLIENT"] = f"CLIENT://{self._host(broker_id)}:{self._port(broker_id) + 60}"
-            protocols["CLIENT"] = "SASL_SSL" if self.is_encrypted else "SASL_PLAINTEXT"
+            protocols["CLIENT"] = "SASL_SSL"
         listeners |= {name: f"{name}://{self.listener(name, broker_id)}" for name in self.listeners}
         protocols |= self.listeners
         told = {name: f"{name}://{where[broker_id]}" for name, where in self.advertised.items()}
@@ -354,7 +375,7 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
             "num.io.threads": "2",
             "log.cleaner.threads": "1",
             "log.cleaner.dedupe.buffer.size": "4194304",
-            **(self._security() if self.users else {}),
+            **({} if self.is_plain else self._security(broker_id)),
             **(self._tier() if self.is_tiered else {}),
         }
 
@@ -383,20 +404,14 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
         """The folder that holds what `is_tiered` brokers have moved to the remote tier."""
         return self._folder / "remote"
 
-    def _security(self) -> dict[str, str]:
-        login = "org.apache.kafka.common.security"
-        known = "".join(f' user_{name}="{password}"' for name, password in self.users.items())
-        common = {
+    def _security(self, broker_id: int) -> dict[str, str]:
+        login = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+        return {
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS;User:admin",
-        }
-        if not self.is_encrypted:
-            plain = f"{login}.plain.PlainLoginModule required{known};"
-            return common | {"sasl.enabled.mechanisms": "PLAIN", "listener.name.client.plain.sasl.jaas.config": plain}
-        return common | {
-            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
-            "listener.name.client.scram-sha-512.sasl.jaas.config": f"{login}.scram.ScramLoginModule required;",
-            "listener.name.client.ssl.keystore.location": str(self._folder / "key.pem"),
+            "listener.name.client.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "listener.name.client.scram-sha-512.sasl.jaas.config": login,
+            "listener.name.client.ssl.keystore.location": str(self._node(broker_id) / "key.pem"),
             "listener.name.client.ssl.keystore.type": "PEM",
         }
 
@@ -504,9 +519,14 @@ def _is_free(port: int) -> bool:
     return True
 
 
-def _make_certificate(folder: Path) -> None:
-    """Write a key for this machine with its certificate (`key.pem`), and who signed it (`ca.pem`)."""
-    authority = Authority("tests")
-    pair = authority.issue(HOST)
-    (folder / "key.pem").write_text(pair.key + pair.chain, "utf-8")
-    (folder / "ca.pem").write_text(authority.certificate, "utf-8")
+@functools.cache
+def _authority() -> Authority:
+    """Return who signs the certificates of all brokers."""
+    return Authority("tests")
+
+
+@functools.cache
+def _key(host: str) -> str:
+    """Return a broker's private key, and its certificate for that address."""
+    pair = _authority().issue(host)
+    return pair.key + pair.chain

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from helpers.waiting import ATTEMPT, asked_again
 
-METADATA, LIST_REASSIGNMENTS, DESCRIBE_QUORUM, DESCRIBE_TOPIC_PARTITIONS = 3, 46, 55, 75
-METADATA_VERSION = 9
+METADATA, DESCRIBE_ACLS, LIST_REASSIGNMENTS, DESCRIBE_QUORUM, DESCRIBE_TOPIC_PARTITIONS = 3, 29, 46, 55, 75
+METADATA_VERSION, ACLS_VERSION = 9, 2
 METADATA_TOPIC = b"__cluster_metadata"
 NO_TAGS = b"\0"
 NONE, UNKNOWN_TOPIC = 0, 3
@@ -78,6 +78,12 @@ def topic_shown_by(address: str, name: str) -> dict[int, PartitionState]:
         answer.tags()
         found[number] = PartitionState(replicas, frozenset(isr), leader)
     return dict(sorted(found.items()))
+
+
+def acls_shown_by(address: str) -> int:
+    """Return how many ACLs of users the broker at that address knows."""
+    any_acl = b"\x01\0\x01\0\0\x01\x01"  # any resource, name, pattern, principal, host, operation and permission
+    return _ask_one(address, DESCRIBE_ACLS, any_acl + NO_TAGS, ACLS_VERSION).data.count(b"User:")
 
 
 @dataclass(frozen=True)

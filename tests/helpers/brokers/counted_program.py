@@ -2,16 +2,20 @@
 
     python counted_program.py LOG ARGUMENT...      # LOG gets one line a request: its API key
 
-It knows nothing of the program or its client: it cuts the bytes handed to TCP sockets into Kafka's frames.
+It knows nothing of the program or its client: it cuts the bytes handed to TCP sockets, before TLS encrypts them, into
+Kafka's frames.
 """
 
 import os
 import runpy
 import socket
+import ssl
 import struct
 import sys
 import weakref
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 HEADER = struct.Struct(">ih")  # the length of what follows it, and the API key, which is the first of that
 LENGTH = 4
@@ -32,22 +36,25 @@ def api_keys(stream: bytearray) -> list[int]:
 def watch(log: int) -> None:
     """Note each request that any TCP socket sends from now on in the file that is open at `log`."""
     streams: weakref.WeakKeyDictionary[socket.socket, bytearray] = weakref.WeakKeyDictionary()
-    plain = socket.socket.send
 
-    def send(self: socket.socket, data: bytes, flags: int = 0, /) -> int:
-        sent = plain(self, data, flags)
-        if self.family in {socket.AF_INET, socket.AF_INET6}:
-            stream = streams.setdefault(self, bytearray())
-            stream += bytes(data[:sent])
-            os.write(log, b"".join(b"%d\n" % key for key in api_keys(stream)))
-        return sent
+    def noting(plain: Callable[[Any, bytes, int], int]) -> Callable[..., int]:
+        def send(self: socket.socket, data: bytes, flags: int = 0, /) -> int:
+            sent = plain(self, data, flags)
+            if self.family in {socket.AF_INET, socket.AF_INET6}:
+                stream = streams.setdefault(self, bytearray())
+                stream += bytes(data[:sent])
+                os.write(log, b"".join(b"%d\n" % key for key in api_keys(stream)))
+            return sent
+
+        return send
 
     def refuse(_self: socket.socket, *_arguments: object) -> None:
         raise NotImplementedError("the client sends in another way than when this was written: count that too")
 
-    socket.socket.send = send  # type: ignore[assignment,method-assign]
-    socket.socket.sendall = refuse  # type: ignore[assignment,method-assign]
-    socket.socket.sendmsg = refuse  # type: ignore[assignment,method-assign]
+    for kind in (socket.socket, ssl.SSLSocket):
+        kind.send = noting(kind.send)  # type: ignore[method-assign]
+        kind.sendall = refuse  # type: ignore[assignment,method-assign]
+        kind.sendmsg = refuse  # type: ignore[assignment,method-assign]
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ class LiveRun:
     throttle: str = "1MB/s"
     per_broker: int = 100
     client: Mapping[str, str] | None = None
-    """How the program reaches the brokers, in Kafka's properties; by default as the tests do."""
+    """How the program reaches the brokers, in Kafka's properties; by default as its user does."""
     prefix: Sequence[str] = ()
     """What an apply's command begins with: where it runs, or with what before it."""
     starts: int = field(default=0, init=False)
@@ -106,7 +106,7 @@ class LiveRun:
     def write(self, lists: Lists) -> None:
         """Write a desired state with these lists."""
         moves = f"moves: {{throttle: {self.throttle}, perBroker: {self.per_broker}}}"
-        client = json.dumps(self.client or self.kafka.properties)
+        client = json.dumps(self.client or self.kafka.client)
         declare(self.folder, self.kafka, moves, {self.topic: assigned(lists)}, client=client)
 
     def reconciler(self, *arguments: str, expect: int = 0) -> Ended:
