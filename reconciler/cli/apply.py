@@ -57,12 +57,12 @@ def command(
 ) -> int:
     """Run a saved plan, move for move, or refuse it. Run it again to resume: the cluster says what is left."""
     from reconciler.admin.waits import waiting_for
-    from reconciler.command.progress import heartbeat, running
+    from reconciler.command.progress import running, working
     from reconciler.render import as_json, as_text
     from reconciler.render.escape import visible
     from reconciler.workflow.apply import apply_plan, plan_again, plan_to_apply
 
-    with heartbeat(), waiting_for("the plan to be read and checked"):
+    with waiting_for("the plan to be read and checked"):
         plan = plan_to_apply(asked.inputs, plan_path, digest)
     if not (yes or dry_run or _is_wanted(plan, asked)):
         tell("Nothing has been changed.")
@@ -78,7 +78,7 @@ def command(
         _measured(None if dry_run else metrics, plan) as figures,
         ending_in_order(told, again) as stop,
         running(plan.cluster_name) as shown,
-        heartbeat(),
+        working(),
     ):
 
         def progress(seen: RunProgress) -> None:
@@ -115,7 +115,7 @@ def command(
         ),
         json=lambda: as_json.document(applied.result),
     )
-    with heartbeat(), waiting_for("a new plan, to see what is left"):
+    with waiting_for("a new plan, to see what is left"):
         left = plan_again(asked.inputs, plan)
     if left is not None:
         tell(f"Planning again: {_in_a_line(left)}")

@@ -63,12 +63,12 @@ def command(asked: Asked, plan_path: str | None, out: str | None, *, rollback: b
 
 
 def _cancel(asked: Asked, plan_path: str | None) -> int:
-    from reconciler.command.progress import heartbeat
+    from reconciler.command.progress import working
     from reconciler.render import as_json, as_text
     from reconciler.workflow.cancel import cancel
 
     told = Teller()
-    with ending_in_order(told, "cancel again") as stop, heartbeat():
+    with ending_in_order(told, "cancel again") as stop, working():
         ended = cancel(asked.inputs, plan_path, notify=told, should_stop=stop.reason)
         # An output that is closed later keeps nothing from its end.
         code = stop.exit or (Exit.STOPPED if ended.has_undecided else Exit.DONE)
@@ -114,7 +114,7 @@ def _show(asked: Asked, plan_path: str | None, out: str | None, *, is_dry_run: b
 
 
 def _roll_back(asked: Asked, plan_path: str | None, *, is_sure: bool) -> int:
-    from reconciler.command.progress import heartbeat
+    from reconciler.command.progress import working
     from reconciler.render import as_json, as_text
     from reconciler.workflow.cancel import Hooks, plan_to_undo, roll_back
 
@@ -122,7 +122,7 @@ def _roll_back(asked: Asked, plan_path: str | None, *, is_sure: bool) -> int:
     started = time.monotonic()
     watch = _Watch(asked, undone.cluster_name, is_sure=is_sure)
     told = Teller()
-    with ending_in_order(told, "cancel --rollback again") as stop, heartbeat(), watch.bar:
+    with ending_in_order(told, "cancel --rollback again") as stop, working(), watch.bar:
         ended = roll_back(asked.inputs, undone, Hooks(watch.is_confirmed, stop.reason, watch.progress, told))
     seconds = time.monotonic() - started
     asked.write(text=lambda: as_text.rolled_back(ended, seconds=seconds), json=lambda: as_json.document(ended))

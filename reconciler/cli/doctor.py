@@ -63,10 +63,10 @@ def command(asked: Asked, plan_path: str | None, fix: str | None, *, yes: bool) 
 
         name, found = look_at_snapshot(asked.inputs, plan_path)
         return _told(found, name, asked)
-    from reconciler.command.progress import heartbeat, reading
+    from reconciler.command.progress import reading, working
     from reconciler.workflow.doctor import visit
 
-    with heartbeat() if fix else nullcontext(), visit(asked.inputs, plan_path) as beside:
+    with working() if fix else nullcontext(), visit(asked.inputs, plan_path) as beside:
         with reading() as progress:
             found = beside.look(progress)
         if fix is None:

@@ -18,11 +18,11 @@ def command(asked: Asked, plan_path: str, rate: int) -> int:
     RATE has a unit, as moves.throttle has: 20MiB/s. It counts until the run ends; an apply that goes on with a run
     that died keeps it. What was there before the run still comes back.
     """
-    from reconciler.command.progress import heartbeat
+    from reconciler.command.progress import working
     from reconciler.render import as_json, as_text
     from reconciler.workflow.apply import throttle
 
-    with heartbeat():
+    with working():
         done = throttle(asked.inputs, plan_path, rate, notify=Teller())
     asked.write(text=lambda: as_text.throttled(done), json=lambda: as_json.document(done))
     return Exit.DONE if done.is_taken_up else Exit.ERROR

@@ -4,12 +4,11 @@ Loaded once a verb runs: `logging` would slow down `--help`.
 """
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from reconciler.command.terminal import without_secrets
+from reconciler.command.terminal import tell, without_secrets
 from reconciler.render.escape import visible
 
 OURS, CLIENT = "reconciler", "kafka"
@@ -46,6 +45,14 @@ class _Line(logging.Formatter):
         return "\n".join(visible(line) for line in f"{record.levelname.lower()}: {_SUBJECT.said}{text}".split("\n"))
 
 
+class _Stderr:
+    """Writes lines of logs as all else on stderr: above the bar of a terminal, if one is shown."""
+
+    def write(self, text: str) -> None:
+        """Write it."""
+        tell(text)
+
+
 class _Once(logging.Filter):
     """Drops what was said of the client properties before: a verb may connect several times."""
 
@@ -66,9 +73,9 @@ class _Once(logging.Filter):
 def set_up_logs(verbosity: int) -> None:
     """Log our own warnings, more with -v, and with -vv all that the Kafka client logs; secrets are hidden there.
 
-    Called again in the same process it replaces what it set up: no log goes to a stream of an earlier call.
+    Called again in the same process it replaces what it set up.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(_Stderr())
     handler.setFormatter(_Line("%(message)s"))
     handler.addFilter(_Once())
     if logging.lastResort is not None:  # what any other library warns of

@@ -6,7 +6,7 @@ A run is never silent: while it waits, a line at least every 15 s says for what,
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 from reconciler.admin.waits import WAITS, Wait, waiting_for
@@ -23,7 +23,7 @@ QUIET_SECONDS = 10.0
 """How long nothing is said before a line; less than the 15 s that are promised, for a busy machine may be late."""
 LOOK_SECONDS = 1.0
 WORKING = "Working."
-_BEAT = threading.Lock()
+"""The wait that is no wait: it says, where nothing else is waited for, that the verb has not ended."""
 IN_SECONDS = 300
 """How long a wait is told in seconds: `2 min` would stand still for too long."""
 
@@ -126,13 +126,10 @@ def _told_by_stage(cluster_name: str, wait: Wait) -> Callable[[RunProgress], Non
 
 
 @contextmanager
-def heartbeat(idle: str = WORKING) -> Iterator[None]:
-    """Tell within the block what is waited for, or that it is at work, whenever nothing else was told for a while.
-
-    Where `idle` is empty nothing is told while nothing is waited for.
-    """
+def heartbeat() -> Iterator[None]:
+    """Tell within the block what is waited for, whenever nothing else was told for a while."""
     ended = threading.Event()
-    thread = threading.Thread(target=_beat, args=(ended, idle), name="heartbeat", daemon=True)
+    thread = threading.Thread(target=_beat, args=(ended,), name="heartbeat", daemon=True)
     heard()
     thread.start()
     try:
@@ -142,18 +139,26 @@ def heartbeat(idle: str = WORKING) -> Iterator[None]:
         thread.join()
 
 
-def _beat(ended: threading.Event, idle: str = WORKING) -> None:
+def working() -> AbstractContextManager[Wait]:
+    """Have the heartbeat say within the block that work goes on, where nothing is waited for."""
+    return waiting_for(WORKING)
+
+
+def _beat(ended: threading.Event) -> None:
     while not ended.wait(LOOK_SECONDS):
-        with _BEAT:  # a verb's and a run's beat at once
-            if WAITS.is_real and silent_seconds() >= QUIET_SECONDS and (line := waiting_line() or idle):
-                tell(line)
+        if WAITS.is_real and silent_seconds() >= QUIET_SECONDS and (line := waiting_line()):
+            tell(line)
 
 
 def waiting_line() -> str:
-    """Return what is waited for in one line, empty for nothing."""
-    told = "; ".join(f"{_shown(seconds)} for {text}" for text, seconds in WAITS.told().items())
+    """Return what is waited for in one line; empty for nothing."""
+    waits = WAITS.told()
+    is_working = waits.pop(WORKING, None) is not None
+    if not waits:
+        return WORKING if is_working else ""
+    listed = "; ".join(f"{_shown(seconds)} for {text}" for text, seconds in waits.items())
     quota = f" (quotas of the cluster made requests wait {_shown(WAITS.held_back)} so far)" if WAITS.held_back else ""
-    return f"Waiting {told}{quota}." if told else ""
+    return f"Waiting {listed}{quota}."
 
 
 def _shown(seconds: float) -> str:

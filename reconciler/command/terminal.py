@@ -165,7 +165,9 @@ def _echo(text: str, choice: str, *, err: bool) -> None:
     stream = sys.stderr if err else sys.stdout
     is_painted = is_stream_colored(stream) if choice == "auto" else is_colored(choice, is_terminal=stream.isatty())
     text = _OBEYED.sub(lambda found: _escaped(found.group()), text)
-    click.echo(_painted(text) if is_painted else text, nl=not text.endswith("\n"), err=err, color=is_painted)
+    text = _painted(text) if is_painted else text
+    # click writes to the descriptor, past the stream that `rich` puts in place of sys.stderr to print above its bar.
+    click.echo(text, stream if err else None, nl=not text.endswith("\n"), color=is_painted)
 
 
 def _escaped(character: str) -> str:

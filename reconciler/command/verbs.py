@@ -38,7 +38,7 @@ def verb(
             from reconciler.command.progress import heartbeat
 
             try:
-                with heartbeat(idle=""):
+                with heartbeat():
                     return run(asked, *arguments, **values) or Exit.DONE
             except Ended as ended:
                 return ended.code

@@ -10,7 +10,7 @@ from helpers.waiting import wait_for
 from reconciler.admin.waits import WAITS, waiting_for
 from reconciler.command import progress as module
 from reconciler.command import terminal
-from reconciler.command.progress import QUIET_SECONDS, heartbeat, running, waiting_line
+from reconciler.command.progress import QUIET_SECONDS, heartbeat, running, waiting_line, working
 from reconciler.command.terminal import tell
 from reconciler.model.run import RunProgress
 
@@ -67,8 +67,11 @@ def test_a_line_comes_only_after_a_silence_and_is_none_itself(
     with waiting_for("a broker"):
         module._beat(_Turns(3))
     assert capsys.readouterr().err == "Waiting 0 s for a broker.\n"
-    module._beat(_Turns(1))
+    with working():
+        module._beat(_Turns(1))
     assert capsys.readouterr().err == "Working.\n"
+    with working(), waiting_for("a broker"):
+        assert waiting_line() == "Waiting 0 s for a broker."
     monkeypatch.setattr(terminal._LAST, "at", 0.0)
     tell("something")
     assert terminal._LAST.at > 0

@@ -1,9 +1,12 @@
 import contextlib
+import fcntl
 import io
 import os
 import re
+import struct
 import subprocess
 import sys
+import termios
 
 import pytest
 from helpers.program.call import ROOT
@@ -62,6 +65,71 @@ def test_whoever_waits_at_a_terminal_sees_what_is_being_done_and_errors_in_the_c
     assert b"\x1b[2K" in shown  # the bar is taken off again
     assert bool(COLOUR.search(shown)) is not bool(variables)
     assert b"\x1b" not in out
+
+
+WATCHED = """
+import logging
+from reconciler.command.logs import set_up_logs
+from reconciler.command.progress import running
+from reconciler.command.terminal import tell
+from reconciler.model.run import RunProgress
+
+set_up_logs(0)
+with running("production-europe-west") as hook:
+    for stage in (1, 2):
+        hook(RunProgress(stage, 3, 8, 12, 16 << 30, 24 << 30, 48.0 * 1024**2, 170.0))
+        tell(f"Waiting 12 s for stage {stage}/3 of production-europe-west: 8/12   16.0 GiB of 24.0 GiB; 10 s for more.")
+        logging.getLogger("reconciler.admin").warning("stage %s is slow", stage)
+"""
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_a_line_that_is_told_beside_the_bar_begins_on_a_line_of_its_own_and_the_bar_comes_below(columns: int) -> None:
+    terminal, stderr = os.openpty()
+    fcntl.ioctl(stderr, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    env = {name: value for name, value in os.environ.items() if name != "COLUMNS" and "COLOR" not in name}
+    with subprocess.Popen([sys.executable, "-c", WATCHED], cwd=ROOT, stderr=stderr, env=env | {"TERM": "xterm"}):
+        os.close(stderr)
+        rows = screen_rows(read_all(terminal).decode(), columns)
+    # A long line may be broken at the terminal's edge: what counts is where it begins, and that all of it is there.
+    begins = [row for row in rows if row.startswith(("Waiting", "warning", "production"))]
+    assert [row.split()[0] for row in begins] == [
+        "Waiting",
+        "warning:",
+        "Waiting",
+        "warning:",
+        *["production-europe-west"] * 2,
+    ]
+    assert begins == [row for row in rows if re.search("Waiting|warning|━|…", row)]
+    text = " ".join(" ".join(rows).split())
+    for stage in (1, 2):
+        assert f"for stage {stage}/3 of production-europe-west: 8/12 16.0 GiB of 24.0 GiB; 10 s for more." in text
+        assert f"warning: stage {stage} is slow" in text
+
+
+def screen_rows(written: str, columns: int) -> list[str]:
+    """Return what a terminal of that width shows once this was written to it: it knows what a bar uses, and no more."""
+    rows, row, column = [""], 0, 0
+    for found in re.finditer(r"(?s)\x1b\[([?0-9;]*)([A-Za-z])|.", written):
+        code, argument, letter = found.group(), found[1], found[2]
+        if letter == "A":
+            row -= int(argument or 1)
+        elif letter == "K":
+            rows[row] = ""
+        elif letter is not None:
+            assert letter in "hlm", code
+        elif code == "\r":
+            column = 0
+        elif code == "\n":
+            row += 1
+        else:
+            if column == columns:
+                row, column = row + 1, 0
+            rows += [""] * (row + 1 - len(rows))
+            rows[row] = rows[row].ljust(column)[:column] + code + rows[row][column + 1 :]
+            column += 1
+        rows += [""] * (row + 1 - len(rows))
+    return rows
 
 
 def read_all(terminal: int) -> bytes:
