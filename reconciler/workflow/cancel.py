@@ -44,7 +44,7 @@ from reconciler.model.run import (
     StoppedEarly,
 )
 from reconciler.model.words import named_some
-from reconciler.workflow.inputs import Inputs, cluster_name
+from reconciler.workflow.inputs import Inputs, cluster_name, require_cluster
 from reconciler.workflow.own_proof import refuse_unsafe_return
 from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_plan, perhaps_of_a_run, run_journal
 from reconciler.workflow.saved_plan import plan_named, refuse_supposed
@@ -136,6 +136,7 @@ def plan_to_undo(inputs: Inputs, plan_path: str | None) -> Plan:
     """Return the plan to undo: where none is named and the latest run is a rollback, the one that that undoes."""
     plan = plan_named(inputs, plan_path) if plan_path else latest_plan(inputs, cluster_name(inputs))
     if plan is None:
+        require_cluster(inputs.root, cluster_name(inputs))
         raise NoRun(
             f"no run of {cluster_name(inputs)} is known on this machine: name the plan to undo: "
             "reconciler cancel --rollback PLAN"
@@ -239,7 +240,7 @@ def roll_back(inputs: Inputs, undone: Plan, hooks: Hooks = Hooks()) -> RolledBac
             runs.append(RollbackRun(back.plan, run(back.plan, cancelled.told)))
         if back.left and not is_declined:
             left = "\n".join(problem.message for problem in back.left)
-            text = f"the rollback of plan {undone.id} leaves this as it is; all else is back:\n{left}"
+            text = f"the rollback of plan {undone.id} leaves this as it is; all else is back: {left}"
             raise RunFailed(text, code="KR717", result=runs[-1].result if runs else cancelled)
         return RolledBack(undone, cancelled, tuple(runs), is_declined, is_simulated)
 

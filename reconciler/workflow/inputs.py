@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from reconciler.files.paths import expanded, is_folder
@@ -70,16 +71,15 @@ def cluster_names(root: str) -> tuple[str, ...]:
 
 def require_cluster(root: str, name: str) -> None:
     """Raise InvalidInput where the root has other clusters, but no folder of that name."""
-    there = clusters_there(root)
-    if there and _NAME.fullmatch(name) and not is_folder(Path(root) / name):
-        message = f"there is no folder {Path(root) / name}: check -C and --cluster{there}"
-        raise InvalidInput([Problem("KR100", message)])
+    if cluster_names(root) and _NAME.fullmatch(name) and not is_folder(Path(root) / name):
+        raise InvalidInput([Problem("KR100", unknown_cluster(root, name))])
 
 
-def clusters_there(root: str) -> str:
-    """Return which clusters the root has, as the end of a sentence; empty for none."""
-    names = cluster_names(root)
-    return f" ({root} has {named_some(names, MANY)})" if names else ""
+def unknown_cluster(root: str, name: str) -> str:
+    """Return, in words, that the root has no cluster of that name, and which ones it has, the closest name first."""
+    closest = sorted(cluster_names(root), key=lambda known: -SequenceMatcher(None, name, known).ratio())
+    known = f"; it has {named_some(closest, MANY)}" if closest else ""
+    return f"{root} has no cluster {name!r}{known}: check --cluster and -C"
 
 
 def cluster_name(inputs: Inputs) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from reconciler.files.load import load_cluster
 from reconciler.model.problem import InvalidInput
-from reconciler.workflow.inputs import EVERY, Inputs, NotNamed, cluster_name, cluster_names, clusters_there
+from reconciler.workflow.inputs import EVERY, Inputs, NotNamed, cluster_name, cluster_names, unknown_cluster
 
 _LABEL = re.compile(r"(?P<key>[^\s=!]+)\s*(?P<sign>!=|==?)\s*(?P<value>[^=!]*)")
 
@@ -23,7 +23,7 @@ def clusters_named(inputs: Inputs) -> tuple[str, ...]:
     if any("=" in word for word in words):
         return _labelled(inputs, words)
     if not words:
-        raise NotNamed(f"--cluster {inputs.cluster!r} names no cluster: check it{clusters_there(inputs.root)}")
+        raise NotNamed(unknown_cluster(inputs.root, inputs.cluster or ""))
     return words
 
 

@@ -16,7 +16,7 @@ from reconciler.model.client_properties import cautions
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
 from reconciler.model.problem import ClusterUnavailable, InvalidInput, MissingRight, Problem
-from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names, clusters_there, require_cluster
+from reconciler.workflow.inputs import Inputs, NotNamed, cluster_name, cluster_names, require_cluster, unknown_cluster
 
 logger = logging.getLogger(__name__)
 
@@ -199,11 +199,7 @@ def _properties(inputs: Inputs, desired: Desired | None) -> Mapping[str, str]:
     if inputs.bootstrap_server:
         return {**given, BOOTSTRAP: inputs.bootstrap_server}
     if not given and desired is None and inputs.cluster:
-        missing = Path(inputs.root) / inputs.cluster
-        there = clusters_there(inputs.root)
-        raise NotNamed(
-            f"there is no folder {missing}: check -C and --cluster{there}, or give --bootstrap-server or --client"
-        )
+        raise NotNamed(f"{unknown_cluster(inputs.root, inputs.cluster)}, or give --bootstrap-server or --client")
     if not given and desired is not None:
         at = f" ({desired.cluster.at})" if desired.cluster.at is not None else ""
         raise NotNamed(

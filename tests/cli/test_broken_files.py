@@ -233,7 +233,7 @@ def test_the_cluster_document_may_stand_in_another_file(begun: Program) -> None:
 def test_a_folder_that_is_not_there_is_told_by_name(begun: Program) -> None:
     for verb in (("status", "plan.json"), ("cancel", "plan.json"), ("apply", "plan.json", "--yes"), ("snapshot",)):
         ended = begun("-C", "nowhere", *verb, "--cluster", "small")
-        assert (ended.code, "there is no folder nowhere/small: check -C and --cluster" in ended.err) == (64, True)
+        assert (ended.code, "nowhere has no cluster 'small': check --cluster and -C" in ended.err) == (64, True)
 
 
 TAKES_A_PLAN = {

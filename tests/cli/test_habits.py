@@ -40,5 +40,5 @@ def test_no_habit_is_an_option_of_a_verb() -> None:
 def test_an_unknown_cluster_is_answered_with_those_there_are(reconciler: Program) -> None:
     for verb in ("plan", "status"):
         ended = reconciler(verb, "-C", str(ROOT / "desired-state"), "--cluster", "prod")
-        assert "/desired-state has demo" in ended.err
+        assert "/desired-state has no cluster 'prod'; it has demo: check --cluster and -C" in ended.err
         assert ended.code != 0

@@ -145,7 +145,9 @@ def test_an_unknown_name_lists_the_clusters_there_are_and_stops_no_other(verb: s
     for names in ("c9", "c9,c1"):
         ended = reconciler(verb, "--cluster", names)
         assert ended.code in {1, 64}, ended
-        assert f"check -C and --cluster (desired-state has {', '.join(NAMES)})" in ended.err + ended.out, ended
+        (listed,) = re.findall("desired-state has no cluster 'c9'; it has (.*): check", ended.err + ended.out)
+        assert listed.startswith("c1, c2, c3, c4, ")
+        assert sorted(listed.split(", ")) == sorted(NAMES)
     assert rows(ended)["c1"][1] == 0
 
 
@@ -204,3 +206,28 @@ def test_a_fault_of_our_own_is_one_clusters_too(capsys: pytest.CaptureFixture[st
     told = capsys.readouterr().err
     assert "error: c1: internal error, please report it: ZeroDivisionError: planted (KR003)" in told
     assert "error: c2: somebody else runs (KR" in told
+
+
+@pytest.mark.parametrize(
+    ("verb", "code"),
+    [
+        ("plan", 1),
+        ("diff", 1),
+        ("validate", 1),
+        ("cancel --rollback --yes", 1),
+        ("topics list", 64),
+        ("status", 64),
+        ("doctor", 64),
+        ("snapshot", 64),
+        ("cancel", 64),
+    ],
+)
+def test_a_name_that_no_cluster_has_is_repeated_beside_those_there_are_the_closest_first(
+    reconciler: Program, verb: str, code: int
+) -> None:
+    ended = reconciler(*verb.split(), "--cluster", "unreadible")
+    assert ended.code == code
+    said = ended.err + ended.out
+    assert "desired-state has no cluster 'unreadible'; it has unreadable, " in said
+    assert [name for name in NAMES if name not in said] == []
+    assert "name one with" not in said

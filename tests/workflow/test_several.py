@@ -43,7 +43,7 @@ def test_clusters_are_chosen_by_name_or_label(asked: str, found: tuple[str, ...]
         ("stage=prod,c1", "no names beside them"),
         ("=prod", "write KEY=VALUE or KEY!=VALUE"),
         ("a=b=c", "write KEY=VALUE or KEY!=VALUE"),
-        (",", "names no cluster: check it .desired-state has c1, c2"),
+        (",", "has no cluster ','; it has c1, c2"),
     ],
 )
 def test_what_chooses_no_cluster_says_what_there_is(asked: str, why: str) -> None:

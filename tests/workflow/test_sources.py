@@ -127,7 +127,7 @@ def test_with_a_client_given_no_folder_is_needed(tmp_path: Path) -> None:
     inputs = Inputs(root=str(tmp_path), cluster="prod", bootstrap_server="mine:9092")
     assert _properties(inputs, cluster_meant(inputs)) == {"bootstrap.servers": "mine:9092"}
     missing = Inputs(root=str(tmp_path), cluster="prod")
-    with pytest.raises(NotNamed, match=r"there is no folder .*/prod"), cluster_admin(missing, cluster_meant(missing)):
+    with pytest.raises(NotNamed, match=r"has no cluster 'prod'"), cluster_admin(missing, cluster_meant(missing)):
         pass
 
 
