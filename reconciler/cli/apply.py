@@ -108,11 +108,7 @@ def command(
         tell("Dry run: nothing has been changed.")
         return Exit.DONE
     asked.write(
-        text=lambda: as_text.result(
-            applied.result,
-            simulated_in=seconds if applied.is_simulated else None,
-            replica_moves=plan.summary.replica_moves,
-        ),
+        text=lambda: as_text.result(applied.result, simulated_in=seconds if applied.is_simulated else None),
         json=lambda: as_json.document(applied.result),
     )
     with waiting_for("a new plan, to see what is left"):

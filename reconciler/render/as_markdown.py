@@ -23,6 +23,7 @@ from reconciler.render.facts import (
     kept_at_every_stage,
     least_inside,
     least_movement,
+    move_count,
     over_least,
     place,
     throttle,
@@ -270,6 +271,7 @@ def _stages(reviewed: Plan) -> str:
     )
     counts = [(sum(isinstance(stage, kind) for stage in reviewed.stages), words) for kind, words in kinds]
     told = ", ".join(f"{number(count)} {words}" for count, words in counts if count)
+    told += f"; {counted(moves, 'move')} in all" if (moves := move_count(reviewed)) else ""
     return f"{number(len(reviewed.stages))}: {told}" if len(reviewed.stages) > 1 else told
 
 

@@ -25,6 +25,7 @@ from reconciler.render.facts import (
     kept_at_every_stage,
     least_inside,
     least_movement,
+    move_count,
     over_least,
     place,
     reason,
@@ -144,14 +145,16 @@ def effects(changed: Sequence[TopicChange], *, is_whole: bool = False) -> list[s
 
 
 def totals(reviewed: Plan) -> str:
-    """Return the plan in one line: `Plan 4f3c9a1e: 14 replica moves, 27.0 GiB (no plan can copy less), …`."""
+    """Return the plan in one line: `Plan 4f3c9a1e: 14 moves, 14 replicas to copy, 27.0 GiB, …`."""
     summary = reviewed.summary
     parts = []
     if summary.topic_changes:
         parts.append(counted(summary.topic_changes, "topic change"))
+    if moves := move_count(reviewed):
+        parts.append(counted(moves, "move"))
     if summary.replica_moves:
         claim = least_movement(reviewed)
-        moved = f"{counted(summary.replica_moves, 'replica move')}, {size(summary.bytes)}"
+        moved = f"{counted(summary.replica_moves, 'replica')} to copy, {size(summary.bytes)}"
         parts.append(f"{moved} ({claim})" if claim else moved)
     elif summary.partitions:
         parts.append(f"{counted(summary.partitions, 'replica list')} to rewrite, nothing is copied")
@@ -237,18 +240,12 @@ def input_problem(problem: Problem, *, root: str = "") -> str:
     return f"{visible(where)}{visible(message)} ({problem.code})"
 
 
-def result(ended: RunResult, *, simulated_in: float | None = None, replica_moves: int = 0) -> str:
-    """Return how a run, or a cancel, ended, and which throttles it left; a simulated one took so many real seconds.
-
-    `replica_moves`: those of the plan. They have been made once all moves are done, some of which copy nothing.
-    """
+def result(ended: RunResult, *, simulated_in: float | None = None) -> str:
+    """Return how a run, or a cancel, ended, and which throttles it left; a simulated one took so many real seconds."""
     spent = _spent(ended.seconds)
     if simulated_in is not None:
         spent = f"{_spent(simulated_in)} (simulated {spent})"
     moves = f", {visible(str(ended.tally))}" if ended.tally is not None and ended.tally.moves else ""
-    count = ended.tally.moves if ended.tally is not None and ended.state is RunState.DONE else replica_moves
-    if replica_moves not in {0, count}:
-        moves += f", with {counted(replica_moves, 'replica move')}"
     head = f"{_STATES[ended.state]} in {spent}: {ended.stages_done} of {counted(ended.stages, 'stage')}{moves}."
     lines = [] if ended.is_idle else [head]
     lines += [visible(message) for message in ended.messages]

@@ -179,6 +179,11 @@ def fullest_disk(plan: Plan, quoted: Callable[[str], str] = visible) -> tuple[st
     return (f"fullest log dir {percent(share)} at the worst moment ({where})",)
 
 
+def move_count(reviewed: Plan) -> int:
+    """Return how many moves the plan has, as its run and `status` count them; some of them copy nothing."""
+    return sum(len(stage.moves) for stage in reviewed.stages if isinstance(stage, CopyingStage))
+
+
 def stage_title(stage: Stage) -> str:
     """Return what a stage does, in one line without its number."""
     match stage:
@@ -188,8 +193,8 @@ def stage_title(stage: Stage) -> str:
             return counted(len(stage.elections), "preferred-leader election")
         case ReassignStage():
             copies = sum(len(move.added) for move in stage.moves)
-            moved = f"{counted(len(stage.moves), 'partition')}, {counted(copies, 'replica')} to copy"
-            parts = [moved if copies else f"{counted(len(stage.moves), 'partition')}, nothing to copy"]
+            copied = f"{counted(copies, 'replica')} to copy" if copies else "nothing to copy"
+            parts = [counted(len(stage.moves), "move"), copied]
             parts += [size(stage.bytes)] if stage.bytes else []
             parts += [counted(len(stage.elections), "preferred-leader election")] if stage.elections else []
             parts += [estimate(stage.estimated_seconds)] if stage.estimated_seconds else []

@@ -24,7 +24,7 @@ def saved(tmp_path: Path) -> str:
 def test_a_saved_plan_shows_stage_by_stage(reconciler: Program, saved: str) -> None:
     ended = reconciler("show", saved)
     assert ended.code == 0
-    assert "Stage 2: 2 partitions, 2 replicas to copy, 3.0 GiB" in ended.out
+    assert "Stage 2: 2 moves, 2 replicas to copy, 3.0 GiB" in ended.out
     assert "violation: 27.0 GiB would move" in ended.out
 
 

@@ -10,7 +10,6 @@ from reconciler.model.plan import BrokerShare, LogDirUse, Plan, Proof, Source
 from reconciler.model.problem import Location, Problem, Severity
 from reconciler.model.run import RunResult, RunState
 from reconciler.model.stage import ReassignStage
-from reconciler.model.tally import Standing, Tally
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.what_if import WhatIf
 from reconciler.render import as_text
@@ -36,7 +35,7 @@ def test_a_plan_reads_line_by_line_with_reason_place_replicas_and_bytes() -> Non
 
 def test_a_plan_with_stages_lists_every_action() -> None:
     text = as_text.plan(sample_plan(), has_stages=True)
-    assert "Stage 3: 12 partitions, 12 replicas to copy, 24.0 GiB, about 1 min\n" in text
+    assert "Stage 3: 12 moves, 12 replicas to copy, 24.0 GiB, about 1 min\n" in text
     assert text.count(" [2, 4] -> [2, 4, 6]") == 12
     assert text.count("elect 3") == 5
 
@@ -102,7 +101,7 @@ def test_least_movement_is_claimed_only_as_far_as_the_proof_goes(
 def test_where_sizes_are_unknown_the_claim_is_about_replicas() -> None:
     move = replace(_move("t", (1,), (2,), Reason.BALANCE, 0), is_size_known=False)
     text = as_text.totals(_plan(move, proof=Proof("replicas", 1, 1)))
-    assert "1 replica move, 0 B (no plan can copy fewer replicas; some sizes are unknown)" in text
+    assert "1 move, 1 replica to copy, 0 B (no plan can copy fewer replicas; some sizes are unknown)" in text
 
 
 def test_a_plan_without_throttle_says_so() -> None:
@@ -242,12 +241,3 @@ def test_problems_that_differ_in_a_name_alone_share_a_line_and_each_is_told_once
         "warning: o-3 has not leader 3 (KR815)",
         "warning: 3 alike: topic a, b, c is new, and takes what the brokers have (KR835, a.yaml:3, b.yaml:3, c.yaml:3)",
     ]
-
-
-def test_a_finished_run_says_the_plans_own_count_where_not_every_move_copies() -> None:
-    stands = Tally({1: {TopicPartition("t", number): Standing.DONE for number in range(5)}})
-    done = RunResult(RunState.DONE, 1, 1, 3, 2.0, tally=stands)
-    assert as_text.result(done, replica_moves=2).endswith("1 of 1 stage, all 5 moves done, with 2 replica moves.\n")
-    assert as_text.result(done, replica_moves=5).endswith("all 5 moves done.\n")
-    failed = replace(done, state=RunState.FAILED)
-    assert "replica moves" not in as_text.result(failed, replica_moves=2)
