@@ -52,7 +52,7 @@ def refusal(what: str, answers: Mapping[T, Answer], next_step: str) -> Reconcile
     if all(answer.error in NO_RIGHT for answer in answers.values()):
         return MissingRight("\n".join(dict.fromkeys(one.message or str(one.error) for one in answers.values())))
     told = named_some((f"{key}: {told_answer(answer)}" for key, answer in answers.items()), MANY, "\n")
-    return RunFailed(f"Kafka refused {what}:\n{told}\nPut that right, then {next_step}.", code="KR704")
+    return RunFailed(f"Kafka refused {what}: {told}\nPut that right, then {next_step}.", code="KR704")
 
 
 def told_answer(answer: Answer) -> str:

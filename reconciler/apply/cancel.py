@@ -223,7 +223,7 @@ def _left_text(paths: PlanPaths, outcome: Withdrawal) -> str:
     told = "\n".join(f"{key}: {why}" for key, why in sorted(outcome.left.items()))
     way_on = "run cancel --rollback" if paths.plan.source.rolls_back is not None else "run apply"
     return (
-        f"{len(outcome.left)} moves could not be taken back; what is in flight goes on without a throttle:\n{told}\n"
+        f"{len(outcome.left)} moves could not be taken back; what is in flight goes on without a throttle: {told}\n"
         f"See to that and {paths.again}; to let them go on, with the throttle, {way_on}."
     )
 

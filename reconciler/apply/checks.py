@@ -25,7 +25,15 @@ from reconciler.model.desired import Window
 from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.move import Move
 from reconciler.model.plan import Plan
-from reconciler.model.problem import STILL_READ, ClusterUnavailable, Problem, ReconcilerError, Refused, StalePlan
+from reconciler.model.problem import (
+    STILL_READ,
+    ClusterUnavailable,
+    Problem,
+    ReconcilerError,
+    Refused,
+    StalePlan,
+    lines_of,
+)
 from reconciler.model.run import StoppedEarly
 from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.topic_partition import TopicPartition
@@ -55,8 +63,8 @@ def check_plan(plan: Plan, cluster_id: str) -> None:
     """Refuse a plan with violations, or one made for another cluster."""
     check_plan_is_for(plan, cluster_id)
     if plan.violations:
-        told = "\n".join(str(problem) for problem in plan.violations)
-        raise Refused(f"the plan breaks what the desired state allows:\n{told}", code=plan.violations[0].code)
+        told = "\n".join(lines_of(plan.violations))
+        raise Refused(f"the plan breaks what the desired state allows: {told}", code=plan.violations[0].code)
 
 
 def check_still_valid(paths: PlanPaths, stages: Iterable[Stage], observed: Observed) -> None:
@@ -64,8 +72,8 @@ def check_still_valid(paths: PlanPaths, stages: Iterable[Stage], observed: Obser
     stale = list(dict.fromkeys(problem for stage in stages for problem in _stale(paths, stage, observed)))
     if not stale:
         return
-    told = named_some((problem.message for problem in stale), MANY, "\n")
-    raise StalePlan(f"the cluster changed since the plan was made:\n{told}\nMake a new plan.", code=stale[0].code)
+    told = named_some(lines_of(stale), MANY, "\n")
+    raise StalePlan(f"the cluster changed since the plan was made: {told}\nMake a new plan.", code=stale[0].code)
 
 
 def _stale(paths: PlanPaths, stage: Stage, observed: Observed) -> Iterator[Problem]:

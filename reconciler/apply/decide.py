@@ -34,7 +34,7 @@ from reconciler.apply.steps import (
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST, next_topic_step
 from reconciler.model.admission import Copy, Slots
 from reconciler.model.move import Election, Move
-from reconciler.model.problem import Problem, Severity
+from reconciler.model.problem import Problem, Severity, lines_of
 from reconciler.model.stage import ElectStage, LogDirsStage, ReassignStage, TopicsStage
 from reconciler.model.words import named_some
 
@@ -98,10 +98,9 @@ def _end_of_moves(stage: ReassignStage, memory: StageMemory) -> Step | None:
     if not memory.left_alone:
         return None
     problems = [problem for _, problem in sorted(memory.left_alone.items())]
-    code = problems[0].code
-    reasons = "\n".join(problem.message if problem.code == code else str(problem) for problem in problems)
-    text = f"stage {stage.number} ended with {len(problems)} of its moves not done: {reasons}"
-    return FailRun(Problem(code, text))
+    listed = "\n".join(lines_of(problems))
+    text = f"stage {stage.number} ended with {len(problems)} of its moves not done: {listed}"
+    return FailRun(Problem(problems[0].code, text))
 
 
 def _slots(paths: PlanPaths, unfinished: Sequence[Move], observed: Observed, memory: StageMemory) -> Slots:

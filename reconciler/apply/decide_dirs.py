@@ -37,7 +37,7 @@ from reconciler.apply.steps import (
 from reconciler.apply.topic_changes import PARTITIONS_A_REQUEST
 from reconciler.model.admission import Copy, Slots
 from reconciler.model.move import DirMove
-from reconciler.model.problem import Problem
+from reconciler.model.problem import Problem, lines_of
 from reconciler.model.stage import LogDirsStage
 
 OFFLINE = timedelta(seconds=10)
@@ -113,7 +113,7 @@ def _end(stage: LogDirsStage, memory: StageMemory) -> Step:
     problems = [known.problem for move in stage.moves if (known := memory.dir_history(move)).problem is not None]
     if not problems:
         return FinishStage()
-    listed = "\n".join(str(problem) for problem in problems)
+    listed = "\n".join(lines_of(problems))
     text = f"stage {stage.number} ended with {len(problems)} of its moves between log dirs not done: {listed}"
     return FailRun(Problem(problems[0].code, text))
 

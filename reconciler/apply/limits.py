@@ -20,7 +20,16 @@ from reconciler.model.desired import BrokerState, DesiredBroker, DesiredCluster,
 from reconciler.model.in_sync import MIN_ISR, whole_number
 from reconciler.model.move import Reason
 from reconciler.model.plan import Plan
-from reconciler.model.problem import BELOW_MIN_ISR, DISK_USE, STAGE_LIMIT, MissingRight, Problem, Refused, Severity
+from reconciler.model.problem import (
+    BELOW_MIN_ISR,
+    DISK_USE,
+    STAGE_LIMIT,
+    MissingRight,
+    Problem,
+    Refused,
+    Severity,
+    lines_of,
+)
 from reconciler.model.stage import ElectStage, ReassignStage, Stage, moves_of
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.words import FEW, MANY, counted, labelled, named_some, percent, size
@@ -91,8 +100,8 @@ def check_limits(
         problems += _counted_problems(session, now, flows, declared)
     if problems:
         state = "nothing has been changed" if is_first else "no further stage begins"
-        told = named_some((str(one) for one in problems), MANY, "\n")
-        raise Refused(f"the plan no longer fits the cluster as it is, so {state}:\n{told}", code=problems[0].code)
+        told = named_some(lines_of(problems), MANY, "\n")
+        raise Refused(f"the plan no longer fits the cluster as it is, so {state}: {told}", code=problems[0].code)
 
 
 def _disks_of(

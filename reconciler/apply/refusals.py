@@ -82,7 +82,7 @@ def check_rights(plan: Plan, admin: Admin) -> None:
         told = "\n".join(f"{need.operation} on {_where_needed(need)}, for {need.purpose}" for need in missing)
         raise MissingRight(
             f"this user lacks {'rights' if len(missing) > 1 else 'a right'} that the plan needs, and nothing has been "
-            f"changed:\n{told}\nGrant it, for example with `kafka-acls --add --allow-principal User:NAME --operation "
+            f"changed: {told}\nGrant it, for example with `kafka-acls --add --allow-principal User:NAME --operation "
             f"{missing[0].operation} {_option(missing[0])}`, and apply again."
         )
 
@@ -249,7 +249,7 @@ def check_not_refused(session: Session, observed: Observed) -> None:
         told = named_some((f"{_place(one.change)}{one}" for one in refused), MANY, "\n")
         changes = "a change" if len(refused) == 1 else f"{len(refused)} changes"
         raise WouldBeRefused(
-            f"Kafka would refuse {changes} of this plan, so nothing has been changed:\n{told}\n"
+            f"Kafka would refuse {changes} of this plan, so nothing has been changed: {told}\n"
             "Put that right in the desired state, then plan again: this plan would ask for the same."
         )
     for told in said.unasked:
@@ -260,7 +260,7 @@ def _missing_right(lacking: Sequence[TopicChange]) -> MissingRight:
     first, right = lacking[0], RIGHTS[type(lacking[0])]
     told = "\n".join(f"{RIGHTS[type(change)]} on topic {change.topic}, for {what(change)}" for change in lacking[:MANY])
     return MissingRight(
-        f"this user lacks a right that the plan needs, and nothing has been changed:\n{told}\n"
+        f"this user lacks a right that the plan needs, and nothing has been changed: {told}\n"
         f"Grant it, for example with `kafka-acls --add --allow-principal User:NAME --operation {right} "
         f"--topic {first.topic}`, and apply again."
     )

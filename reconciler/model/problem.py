@@ -1,6 +1,6 @@
 """Describes what can be wrong, as data: where it is, what it is, what to do next."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, NamedTuple, Self
@@ -88,6 +88,12 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.at.file}:{self.at.line}:{self.at.column}: " if self.at else ""
         return f"{place}{self.message} ({self.code})"
+
+
+def lines_of(problems: Sequence[Problem]) -> list[str]:
+    """Return each problem in a line, for an error that has the code of the first: it is not said twice."""
+    lines = [str(problem) for problem in problems]
+    return [lines[0].removesuffix(f" ({problems[0].code})"), *lines[1:]]
 
 
 def warning(code: str, message: str, at: Location | None = None) -> Problem:

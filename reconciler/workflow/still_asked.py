@@ -57,13 +57,13 @@ def refuse_withdrawn(
         return
     named = named_some(told, MANY, "\n")
     if is_asked_again:
-        notify(f"the files no longer ask for this; it is done because the plan is asked for by its digest:\n{named}")
+        notify(f"the files no longer ask for this; it is done because the plan is asked for by its digest: {named}")
         return
     why = "cannot be read" if unread is not None else "no longer ask for it"
     made = f"commit {plan.source.commit}" if plan.source.commit else "other files"
     raise Refused(
         f"the plan destroys records, and the files in {inputs.root}/{plan.cluster_name} {why}; it was made from {made}."
-        f" Nothing has been changed:\n{named}\n{f'What cannot be read: {unread}' + chr(10) if unread else ''}"
+        f" Nothing has been changed: {named}\n{f'What cannot be read: {unread}' + chr(10) if unread else ''}"
         f"Make a new plan; or, if this is meant all the same, ask for it again: --digest {plan.digest}",
         code=NOT_ASKED,
     )

