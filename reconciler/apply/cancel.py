@@ -108,7 +108,7 @@ class _Cancel:
         session.stages_done = stages_done(session.paths, observed)
         # What the plan's runs left is looked for even where nothing is in flight: a killed run leaves throttles too.
         adopt_leftovers(session, observed, is_cleaning=True)
-        session.messages.extend(_foreign(session.paths, observed))
+        session.messages += [f"{text} by somebody else: left alone" for text in _foreign(session.paths, observed)]
         moves, inside = _to_take_back(session.paths, observed), dir_moves_under_way(session.paths, observed)
         self.moves = (*moves, *inside)
         idle = self._idle()
@@ -233,5 +233,5 @@ def _foreign(paths: PlanPaths, observed: Observed) -> list[str]:
     for key in paths.by_partition:
         position = paths.position(key, observed)
         if position.place is Place.FOREIGN:
-            found.append(f"{key} is being reassigned to {list(position.found)} by somebody else: left alone")
+            found.append(f"{key} is being reassigned to {list(position.found)}")
     return found

@@ -21,7 +21,7 @@ from reconciler.apply.run_record import read_record
 from reconciler.diff.mirrors import with_classes
 from reconciler.files.plan_file import with_id
 from reconciler.model.desired import Desired
-from reconciler.model.lock import purpose_of_run
+from reconciler.model.lock import LockHeld, purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import (
     ClusterUnavailable,
@@ -292,13 +292,16 @@ def _restore_after_lost_rollback(
         return
     foreign = foreign_moves(undone, admin)
     if foreign:
-        told = "\n".join(foreign)
-        record = read_record(admin)
+        holder, record, moving = admin.lock_holder(), read_record(admin), "; ".join(foreign)
+        if holder is not None:
+            raise LockHeld(holder)
         if record is not None and moves_of(record, admin):
-            text = f"{record} has died with moves in flight:\n{told}\nreconciler cancel --cluster {undone.cluster_name}"
-            raise RunFailed(f"{text} takes them back; then {AGAIN}. Nothing has been changed.", code="KR719")
-        text = f"{told}\nIf that is a rollback which was started elsewhere, apply its plan there, or wait for it"
-        raise RunFailed(f"{text}; then {AGAIN}. Nothing has been changed.", code="KR719")
+            text = f"{record} has died with moves in flight: {moving}\n"
+            way_on = f"`reconciler cancel --cluster {undone.cluster_name}` takes them back"
+        else:
+            text = f"plan {undone.id} did not ask for this: {moving}\n"
+            way_on = "If that is a rollback which was started elsewhere, apply its plan there, or wait for it"
+        raise RunFailed(f"{text}{way_on}; then {AGAIN}. Nothing has been changed.", code="KR719")
     traces = every_throttle_back(undone, desired or policy_of(undone))
     restore_throttles(traces, admin, MemoryJournal(), notify=hooks.notify)
 

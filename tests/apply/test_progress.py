@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import pytest
 from helpers.plans.small_runs import RATE, SIZE, admin_of, cluster, move, plan_of
 
 from reconciler.admin.port import Answer
@@ -10,6 +11,7 @@ from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.model.cluster import Cluster
+from reconciler.model.lock import purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.run import Outcome, RunProgress
 from reconciler.model.stage import ReassignStage
@@ -95,3 +97,30 @@ def test_the_journal_tells_of_a_long_stage_once_a_minute_and_when_moves_end() ->
     assert copied == sorted(copied)
     assert told[1].detail["moves"] == {"inFlight": 2}
     assert told[-1].detail["bytesPerSecond"] is not None
+
+
+@pytest.mark.parametrize("factor", [4, 0.25])
+def test_after_a_change_of_the_throttle_the_time_left_follows_within_two_minutes(
+    before: Cluster, admin: SimulatedAdmin, factor: float
+) -> None:
+    slow = SIZE // 3600 if factor > 1 else SIZE // 1200
+    plan, changed_at = plan_for(before, slow), admin.clock.now() + timedelta(seconds=600)
+    seen: list[tuple[datetime, RunProgress]] = []
+
+    def watch(one: RunProgress) -> None:
+        if not seen or seen[-1][0] < changed_at <= admin.clock.now():
+            admin.ask_rate(purpose_of_run(plan.id), slow if not seen else int(slow * factor))
+        seen.append((admin.clock.now(), one))
+
+    run_plan(plan, admin, MemoryJournal(), progress=watch)
+    end = seen[-1][0]
+    assert seen[0][1].eta_seconds is None, "nothing is known at the first look"
+    known = [(time, one.eta_seconds) for time, one in seen if one.eta_seconds is not None]
+    assert min(eta for _, eta in known) >= 0
+    rates = [one.bytes_per_second for _, one in seen[-20:-5]]
+    assert all(rate is not None and abs(rate - slow * factor) < slow * factor / 5 for rate in rates)
+    settled = [(time, eta) for time, eta in known if time - changed_at >= timedelta(seconds=120)]
+    assert len(settled) > 20
+    for time, eta in settled:
+        left = (end - time).total_seconds()
+        assert abs(eta - left) <= 0.1 * left + 15

@@ -20,6 +20,7 @@ from reconciler.apply.crash import CRASH_POINTS, Killed, planted
 from reconciler.apply.run import run_plan
 from reconciler.files.plan_file import read_plan, with_id
 from reconciler.model.desired import Desired, DesiredCluster, Window
+from reconciler.model.lock import LockHeld
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Refused
 from reconciler.model.run import RolledBack, RunFailed, RunState, StoppedEarly
@@ -106,6 +107,44 @@ def test_what_is_in_flight_is_taken_back_and_what_had_ended_is_undone(admin: Sim
     writes = admin.writes
     assert undo().runs == ()
     assert admin.writes == writes
+
+
+@pytest.mark.parametrize("is_record_there", [True, False])
+def test_a_rollback_that_died_elsewhere_is_named_where_nothing_of_it_is_known_and_a_cancel_takes_it_back(
+    admin: SimulatedAdmin, *, is_record_there: bool
+) -> None:
+    run(admin)
+    dies(undo, lambda name: name == "poll" and bool(in_flight(admin.cluster)))
+    moving = in_flight(admin.cluster)
+    (back,) = {read_plan(file).id for file in Path("runs/small").glob("*.plan.json")} - {PLAN.id}
+    rmtree("runs")  # another machine
+    if not is_record_there:
+        with admin.lock("the record is erased") as lock:
+            lock.keep("")
+    writes = admin.writes
+    with pytest.raises(RunFailed) as refused:
+        undo()
+    assert admin.writes == writes
+    first, *more = str(refused.value).split("\n")
+    assert refused.value.code == "KR719"
+    assert [name for name in moving if f"{name} is being reassigned to [" not in first] == []
+    assert "somebody else" not in str(refused.value)
+    assert (f"the run of plan {back} " in first, "has died" in first) == (is_record_there, is_record_there)
+    assert ("`reconciler cancel --cluster small` takes them back" in more[0]) == is_record_there
+    assert ("started elsewhere, apply its plan there, or wait for it" in more[0]) != is_record_there
+    if is_record_there:
+        verb.cancel(INPUTS)
+        assert in_flight(admin.cluster) == []
+        undo_until_it_ends(admin)
+        assert differences(BEFORE, admin.cluster) == []
+
+
+def test_a_rollback_that_goes_on_elsewhere_is_no_dead_one(admin: SimulatedAdmin) -> None:
+    run(admin)
+    dies(undo, lambda name: name == "poll" and bool(in_flight(admin.cluster)))
+    rmtree("runs")
+    with admin.lock("apply of plan 0badcafe"), pytest.raises(LockHeld, match="0badcafe"):
+        undo()
 
 
 def test_a_plan_that_never_ran_has_nothing_to_undo(admin: SimulatedAdmin) -> None:
