@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from reconciler.admin.port import Answer
 from reconciler.model.lock import UNCERTAIN, LockLost
-from reconciler.model.problem import ClusterUnavailable, MissingRight, ReconcilerError
+from reconciler.model.problem import CheckFailed, ClusterUnavailable, MissingRight, ReconcilerError
 from reconciler.model.run import RunFailed
 from reconciler.model.topic_configs import TOPIC_CONFIGS
 from reconciler.model.words import MANY, named_some
@@ -75,6 +75,8 @@ class Trouble:
     """Another try may succeed."""
     is_of_all: bool = False
     """Nothing else can be done either."""
+    is_shut_out: bool = False
+    """No broker lets this client in: a login, a token or a certificate was refused."""
     is_of_one: bool = False
     """Kafka refused something in the request, which need not be all of it."""
 
@@ -86,7 +88,9 @@ def tried(request: Callable[[], T]) -> T | Trouble:
     except LockLost:
         raise
     except ClusterUnavailable as error:
-        return Trouble(str(error), is_passing=error.is_passing, is_of_all=error.code == UNCERTAIN)
+        is_shut_out = isinstance(error, CheckFailed)
+        is_of_all = is_shut_out or error.code == UNCERTAIN
+        return Trouble(str(error), is_passing=error.is_passing, is_of_all=is_of_all, is_shut_out=is_shut_out)
     except ReconcilerError as error:
         return Trouble(str(error))
     except Exception as error:  # noqa: BLE001 - a fault of a library or of ours: the others must be tried all the same

@@ -31,8 +31,9 @@ Key = tuple[int | str, str]
 """A broker or a topic, and the name of a config."""
 Configs = Mapping[str, str]
 
-_HINT = "the next reconciler apply or cancel of this cluster, or doctor --fix throttles, puts it back"
-_NOT_PUT_BACK = Trouble("not put back")
+_HINT = "the next reconciler apply or cancel of this cluster, or reconciler doctor PLAN --fix throttles, puts it back"
+_LOG_IN = "once brokers let this client in again, "
+_NOT_PUT_BACK = "not put back"
 _MOST_ITEMS = 10  # of a list in one sentence: a list names hundreds of replicas
 
 
@@ -294,28 +295,34 @@ class Leftover:
     is_passing: bool
 
 
-def leftover_problems(throttles: ThrottleRecord) -> list[Problem]:
-    """Return a problem for each topic and broker of that record: what is recorded is still on the cluster."""
+def leftover_problems(throttles: ThrottleRecord, *, is_shut_out: bool = False) -> list[Problem]:
+    """Return a problem for all of that record, if there is any: what is recorded is still on the cluster."""
     keys: list[Key] = [*throttles.lists, *throttles.rates]
-    return [one.problem for one in leftovers_of(throttles, dict.fromkeys(keys, _NOT_PUT_BACK))]
+    trouble = Trouble(_NOT_PUT_BACK, is_shut_out=is_shut_out)
+    return [one.problem for one in leftovers_of(throttles, dict.fromkeys(keys, trouble))]
 
 
 def leftovers_of(throttles: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> list[Leftover]:
-    """Return what is left of that record, topics first: those keys for which there is a trouble."""
+    """Return what is left of that record, those keys for which there is a trouble: one for each cause, topics first."""
     values: dict[int | str, dict[str, str | None]] = {}
     for (topic, key), entry in sorted(throttles.lists.items()):
         values.setdefault(topic, {})[key] = entry.before
     for (broker, key), before in sorted(throttles.rates.items()):
         values.setdefault(broker, {})[key] = before
-    left = []
+    by_cause: dict[tuple[Trouble, ...], list[str]] = {}
     for owner, keys in values.items():
         found = {key: troubles[owner, key] for key in keys if (owner, key) in troubles}
         if found:
             kept = ", ".join(f"{key} (before: {_shown(keys[key])})" for key in found)
-            why = "; ".join(dict.fromkeys(one.why.removesuffix(".") for one in found.values()))
-            text = f"{owner_name(owner)} keeps what this run set: {kept}: {why}; {_HINT}"
-            is_passing = any(one.is_passing for one in found.values())
-            left.append(Leftover(Problem("KR720", text, severity=Severity.WARNING), is_passing))
+            by_cause.setdefault(tuple(dict.fromkeys(found.values())), []).append(
+                f"{owner_name(owner)} keeps what this run set: {kept}"
+            )
+    left = []
+    for causes, owners in by_cause.items():
+        why = "; ".join(dict.fromkeys(one.why.removesuffix(".") for one in causes))
+        hint = f"{_LOG_IN if any(one.is_shut_out for one in causes) else ''}{_HINT}"
+        text = f"{'; '.join(owners)}: {why}; {hint}"
+        left.append(Leftover(Problem("KR720", text, severity=Severity.WARNING), any(one.is_passing for one in causes)))
     return left
 
 

@@ -254,7 +254,8 @@ def _cleaned_up(
     unwritten: Exception | None = None
     for attempt in range(TRIES):
         clean_up = _CleanUp(session, is_last=is_run_over and attempt == TRIES - 1)
-        left = [*clean_up.rates(keys), *clean_up.lists()]
+        troubles = {**clean_up.rates(keys), **clean_up.lists()}
+        left = leftovers_of(session.throttles.on, troubles)
         unwritten = unwritten or clean_up.unwritten
         if not any(one.is_passing for one in left):
             break
@@ -305,11 +306,11 @@ class _CleanUp:
     unseen: dict[int | str, Trouble] = field(default_factory=dict)
     """The brokers and topics that could not be read, and why."""
 
-    def lists(self) -> list[Leftover]:
-        """Take our entries off the topics' lists; return what could not be, which stays in the record."""
+    def lists(self) -> Mapping[Key, Trouble]:
+        """Take our entries off the topics' lists; return what kept some from it: these stay in the record."""
         throttles = ThrottleRecord(lists=self.session.throttles.on.lists)
         if throttles.is_empty:
-            return []
+            return {}
         configs, troubles = self._topic_configs()
         changes = self._list_changes(configs, troubles)
         # A list that Kafka never confirmed, and that shows no item of ours, is no debt if the topic takes no change.
@@ -328,7 +329,7 @@ class _CleanUp:
             troubles |= self._alter_topics(alone)
         troubles = {key: trouble for key, trouble in troubles.items() if not (trouble.is_of_one and key in unset)}
         self._forget(ThrottleRecord(lists={key: one for key, one in throttles.lists.items() if key not in troubles}))
-        return leftovers_of(throttles, troubles)
+        return troubles
 
     def _topic_configs(self) -> tuple[Mapping[str, Configs], dict[Key, Trouble]]:
         """Return the lists as read, or as the run left them where they cannot be read; and those to look at again."""
@@ -339,7 +340,7 @@ class _CleanUp:
         left: dict[str, dict[str, str]] = {}
         for (topic, key), entry in throttles.lists.items():
             trouble = unread.get(topic)
-            if trouble is not None and trouble.is_passing and not self.is_last:
+            if trouble is not None and self._forbids_a_try(trouble):
                 waiting[topic, key] = trouble
             elif trouble is not None:
                 items = [*parts(entry.before), *sorted(entry.items - {*parts(entry.before)})]
@@ -389,12 +390,12 @@ class _CleanUp:
                     found |= {(topic, change.key): trouble for change in batch[topic]}
         return found
 
-    def rates(self, keys: Collection[str] = BROKER_LEASES) -> list[Leftover]:
-        """Bring these keys of brokers back; return what could not be: a broker that cannot be asked keeps ours."""
+    def rates(self, keys: Collection[str] = BROKER_LEASES) -> Mapping[Key, Trouble]:
+        """Bring these keys of brokers back; return what kept some from it: a broker that cannot be asked keeps ours."""
         recorded = self.session.throttles.on.rates
         throttles = ThrottleRecord({one: before for one, before in recorded.items() if one[1] in keys})
         if throttles.is_empty:
-            return []
+            return {}
         configs, silent = self._broker_configs(throttles.brokers)
         troubles: dict[Key, Trouble] = {}
         for broker in throttles.brokers:
@@ -404,7 +405,7 @@ class _CleanUp:
             else:
                 troubles |= self._restore_rates(broker, rates, configs.get(broker, {}))
         self._forget(ThrottleRecord({key: one for key, one in throttles.rates.items() if key not in troubles}))
-        return leftovers_of(throttles, troubles)
+        return troubles
 
     def _broker_configs(self, brokers: Sequence[int]) -> tuple[Mapping[int, Configs], Mapping[int, Trouble]]:
         """Return the configs of brokers that answer, and of the others why nothing is tried with them now."""
@@ -413,7 +414,8 @@ class _CleanUp:
         configs: dict[int, Configs] = {}
         unread: dict[int, Trouble] = {}
         for broker in brokers:
-            told = tried(lambda b=broker: ask([b])) if isinstance(found, Trouble) else found  # type: ignore[misc]
+            is_alone = isinstance(found, Trouble) and not found.is_shut_out
+            told = tried(lambda b=broker: ask([b])) if is_alone else found  # type: ignore[misc]
             if isinstance(told, Trouble):
                 unread[broker] = told
             elif broker in told:
@@ -423,9 +425,13 @@ class _CleanUp:
         for broker in missing:
             is_dead = not isinstance(registered, Trouble) and not Observed(brokers=registered).is_alive(broker)
             unread[broker] = _DEAD if is_dead else _SILENT
-        waiting = {b: one for b, one in unread.items() if one is _DEAD or (one.is_passing and not self.is_last)}
+        waiting = {b: one for b, one in unread.items() if one is _DEAD or self._forbids_a_try(one)}
         self.unseen |= {broker: unread[broker] for broker in sorted(unread.keys() - waiting.keys())}
         return configs, waiting
+
+    def _forbids_a_try(self, unread: Trouble) -> bool:
+        """Whether what could not be read is not written unread either: another look may tell, or we are shut out."""
+        return unread.is_shut_out or (unread.is_passing and not self.is_last)
 
     def _restore_rates(self, broker: int, keys: Mapping[str, str | None], config: Configs) -> dict[Key, Trouble]:
         """Bring one broker's rates back; return what kept some from it."""

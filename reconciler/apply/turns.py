@@ -26,13 +26,16 @@ from reconciler.apply.withdraw import seen_as_far_as_visible, told_left, unseen_
 from reconciler.apply.withdraw_dirs import withdraw_dirs
 from reconciler.model.lock import LockLost
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ClusterUnavailable, ReconcilerError
+from reconciler.model.problem import CheckFailed, ClusterUnavailable, ReconcilerError
 from reconciler.model.run import Outcome, RunFailed, RunProgress, RunResult, RunState, StoppedEarly
 from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage, Stage, TopicsStage
 from reconciler.model.words import named_some, rate
 
 OUTAGE = timedelta(seconds=180)
 """How long the cluster may not answer before a run gives up; a new controller takes about 2 s."""
+
+REFUSED = timedelta(seconds=15)
+"""How long brokers may refuse this client before a run gives up: more logins may lock its account."""
 
 Progress = Callable[[RunProgress], None]
 
@@ -242,15 +245,18 @@ class Run:
             self.outage_since = now
             self.session.write_event("outage", Outcome.STARTED, why=str(error))
             self.wait.say(f"the cluster to answer again ({error})")
+        again = self.session.paths.again
+        if not error.is_passing and now - self.outage_since >= REFUSED:
+            raise RunFailed(f"{error} Then {again}: it goes on where the cluster stands.", code=error.code) from error
         if now - self.outage_since >= OUTAGE:
             text = f"the cluster has not answered for {OUTAGE.seconds} s: {error}"
-            raise RunFailed(f"{text}\nWhen it answers, {self.session.paths.again}.", code="KR705") from error
+            raise RunFailed(f"{text}\nWhen it answers, {again}.", code="KR705") from error
         self.session.admin.clock.sleep(GATE_PAUSE_SECONDS)
 
 
 def end_in_order(session: Session, memory: StageMemory | None, error: BaseException) -> RunResult:
     """Take moves in flight back and throttles off, and return what the run came to; a cluster's error is only told."""
-    if isinstance(error, LockLost):
+    if isinstance(error, LockLost) or _is_shut_out(session, error):
         return _as_it_is(session, memory, error)
     has_moves = memory is not None and _take_back(session, memory)
     try:
@@ -278,13 +284,23 @@ def end_at_once(session: Session, memory: StageMemory | None) -> StoppedEarly:
     return ended_at_once(session)
 
 
-def _as_it_is(session: Session, memory: StageMemory | None, error: LockLost) -> RunResult:
-    """Put nothing back without the lock, and name what is left for whoever holds it next."""
-    session.leftover_throttles = leftover_problems(session.throttles.on)
+def _is_shut_out(session: Session, error: BaseException) -> bool:
+    """Whether no broker lets this client in: nothing can be put back, and each try would be one more refused login."""
+    if not isinstance(error.__cause__, CheckFailed):
+        return False
+    found = tried(session.admin.brokers)
+    return isinstance(found, Trouble) and found.is_shut_out
+
+
+def _as_it_is(session: Session, memory: StageMemory | None, error: BaseException) -> RunResult:
+    """Put nothing back without the lock, or a login, and name what is left for the next run, cancel or doctor."""
+    is_shut_out = not isinstance(error, LockLost)
+    session.leftover_throttles = leftover_problems(session.throttles.on, is_shut_out=is_shut_out)
     in_flight = _perhaps_in_flight(session, memory)
     if in_flight:
         session.messages.append(f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}")
-    session.messages.append(f"{session.paths.again}, which goes on where the cluster stands, or cancel")
+    if not is_shut_out:
+        session.messages.append(f"{session.paths.again}, which goes on where the cluster stands, or cancel")
     with suppress(OSError, ReconcilerError):
         session.write_event("run", Outcome.FAILED, why=str(error), **session.ending())
     return session.result(RunState.FAILED)

@@ -239,15 +239,23 @@ class NamesDiffer(ClusterUnavailable):
 
 
 class CheckFailed(ClusterUnavailable):
-    """Broker and client will not come together as things are: nothing more is sent, and nothing is tried again."""
+    """Brokers and client refuse each other: no certificate, login or token will do; nothing is tried again.
+
+    `is_passing`: only the connection broke off, as it does when such a check fails, or when a broker ends.
+    """
 
     is_passing = False
 
+    def __init__(self, message: str, *, code: str | None = None, is_passing: bool = False) -> None:
+        super().__init__(message, code=code)
+        self.is_passing = is_passing
 
-class NotOffered(CheckFailed):
+
+class NotOffered(ClusterUnavailable):
     """The brokers do not take that request at all: a service that leaves it out, or a Kafka that is too old."""
 
     code = "KR604"
+    is_passing = False
 
     @classmethod
     def of(cls, request: str) -> "NotOffered":

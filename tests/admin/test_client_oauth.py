@@ -135,6 +135,33 @@ def test_a_token_is_kept_for_most_of_its_life() -> None:
     assert told == ["one", "one", "two", "two"]
 
 
+def test_a_provider_that_has_refused_is_asked_again_only_after_a_while(endpoint: Endpoint) -> None:
+    """Each connection of each thread asks for a token, every second or so: the provider might lock the client."""
+    now = [0.0]
+    given = {**TOKENS, oauth.ENDPOINT: endpoint.url, oauth.CLIENT_ID[0]: "me", oauth.CLIENT_SECRET[0]: SECRET}
+    source = oauth.token_source(given, {})
+    assert not isinstance(source, str)
+    provider = TokenProvider(source, lambda: now[0])
+    asked = []
+    for second, status in ((0, 401), (1, 200), (4, 200), (5, 503), (9, 200), (10, 200), (80, 401), (91, 200)):
+        now[0] = second
+        endpoint.answer = TOKEN if status == TOKEN.status else Answer(status, b"{}")
+        try:
+            told = provider.token()
+        except TokenUnavailable as error:
+            told = f"{error.code} {error.is_passing}"
+        asked.append((told, len(endpoint.asked)))
+    refused, busy = "KR605 False", "KR605 True"
+    assert asked == [(refused, 1)] * 3 + [(busy, 2)] * 2 + [("t0ken", 3)] * 2 + [("t0ken", 4)]
+
+
+def test_each_login_reads_the_file_of_a_token_again(tmp_path: Path) -> None:
+    provider = provider_of({**TOKENS, oauth.ENDPOINT: f"file://{tmp_path}/jwt"})
+    for text in ("a.b.c", "d.e.f"):
+        (tmp_path / "jwt").write_text(text, "utf-8")
+        assert provider.token() == text
+
+
 def test_a_token_in_a_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "jwt").write_text("a.b.c\n", "utf-8")
     assert provider_of({**TOKENS, oauth.ENDPOINT: f"file://{tmp_path}/jwt"}).token() == "a.b.c"

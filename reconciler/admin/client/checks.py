@@ -103,8 +103,12 @@ def final_refusal(error: BaseException | None, who: str, connection: Connection)
     None where another try may well succeed.
     """
     if isinstance(error, kafka.errors.SaslAuthenticationFailedError):
-        check = "sasl.username, sasl.password" if connection.user is not None else "whose token or credentials they are"
-        told = f"The cluster refused the login. Check {check} and sasl.mechanism."
+        check = (
+            "Check sasl.username, sasl.password and sasl.mechanism; the password may have been changed."
+            if connection.user is not None
+            else "Check whose token or credentials they are and sasl.mechanism; renew what has expired."
+        )
+        told = f"The cluster refused the login. {check}"
     elif isinstance(error, kafka.errors.UnsupportedSaslMechanismError):
         told = "The listener does not offer the mechanism of sasl.mechanism. Ask which ones it has enabled."
     elif isinstance(error, kafka.errors.IllegalSaslStateError):
@@ -125,7 +129,7 @@ def failed_check(said: str, who: str, *, has_certificate: bool) -> CheckFailed |
     if cause is None:
         return None
     sentence = NO_CERTIFICATE if cause.code == CLIENT and not has_certificate else cause.sentence
-    return CheckFailed(_sentence(sentence, who), code=cause.code)
+    return CheckFailed(_sentence(sentence, who), code=cause.code, is_passing=cause.code == MIXED)
 
 
 def _sentence(template: str, who: str) -> str:

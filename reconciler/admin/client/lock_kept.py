@@ -19,7 +19,7 @@ from reconciler.admin.client.group_writes import NAMED_TOPICS, NOT_DONE, coordin
 from reconciler.admin.client.groups import offsets
 from reconciler.admin.client.lock_member import ILLEGAL_GENERATION, REBALANCE, UNKNOWN_MEMBER, Member
 from reconciler.admin.client.observe import topics
-from reconciler.admin.client.wire import Wire, tries
+from reconciler.admin.client.wire import NotLetIn, Wire, tries
 from reconciler.admin.port import Answer
 from reconciler.model.lock import LOCK_GROUP, OFFSETS_TOPIC
 from reconciler.model.problem import ClusterUnavailable, OutcomeUnknown
@@ -99,6 +99,8 @@ def _committed(wire: Wire, member: Member, metadata: Mapping[int, str]) -> Answe
             if not codes & UNSETTLED:
                 return answer(min(codes, default=NONE), None)
             reason = name_of(min(codes))
+        except NotLetIn as error:
+            raise error.refusal from None
         except (NotSent, OutcomeUnknown) as error:  # the same text twice is the text once
             reason = str(error)
     raise ClusterUnavailable(f"The coordinator of group {LOCK_GROUP} does not take the run's record ({reason}).")

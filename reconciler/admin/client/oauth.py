@@ -19,7 +19,7 @@ from urllib.parse import urlencode, urlsplit
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
 from reconciler.admin.client.redact import hide_in_logs
-from reconciler.model.problem import ClusterUnavailable
+from reconciler.model.problem import CheckFailed
 
 ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 CLIENT_ID = ("sasl.oauthbearer.client.credentials.client.id", "sasl.oauthbearer.client.id", "clientId")
@@ -41,11 +41,14 @@ MOST_BYTES = 1 << 20
 REDIRECTS = range(300, 400)
 # A token is asked for anew after this share of its life, as in Java's login.refresh.window.factor.
 KEPT_FOR = 0.8
+# A provider that has refused is not asked again so soon, whichever thread wants to connect: it may lock the client.
+REFUSED_SECONDS = 5.0
+SERVER_FAULTS = 500
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class TokenUnavailable(ClusterUnavailable):
-    """No token can be had, so that nobody can log in."""
+class TokenUnavailable(CheckFailed):
+    """No token can be had, so that nobody can log in; `is_passing`: its provider does not answer."""
 
     code = "KR605"
 
@@ -59,21 +62,26 @@ class Token:
 
 
 class TokenProvider(AbstractTokenProvider):  # type: ignore[misc] # the library has no types
-    """Keeps a token until most of its life is over."""
+    """Keeps a token until most of its life is over, and for a while why there is none: each connection asks."""
 
     def __init__(self, fetch: Callable[[], Token], clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._fetch, self._clock = fetch, clock
-        self._kept: Token | None = None
+        self._known: Token | TokenUnavailable | None = None
         self._until = 0.0
 
     def token(self) -> str:
         """Return a token that is good now; TokenUnavailable says why there is none."""
-        if self._kept is None or self._clock() >= self._until:
-            self._kept = self._fetch()
-            self._until = self._clock() + self._kept.seconds * KEPT_FOR
-            hide_in_logs(self._kept.text)
-        return self._kept.text
+        if self._known is None or self._clock() >= self._until:
+            try:
+                self._known = self._fetch()
+                self._until = self._clock() + self._known.seconds * KEPT_FOR
+                hide_in_logs(self._known.text)
+            except TokenUnavailable as error:
+                self._known, self._until = error, self._clock() + REFUSED_SECONDS
+        if isinstance(self._known, TokenUnavailable):
+            raise self._known
+        return self._known.text
 
 
 def token_source(given: Mapping[str, str], jaas: Mapping[str, str]) -> Callable[[], Token] | str:
@@ -150,8 +158,7 @@ def _of_file(path: Path) -> Token:
         raise TokenUnavailable(f"The file that {ENDPOINT} names cannot be read: {reason}.") from None
     if not text or any(each.isspace() for each in text):
         raise TokenUnavailable(f"The file that {ENDPOINT} names holds no token: one line of JWT.")
-    # Whatever renews the file decides how long: it is read again for each connection a minute later.
-    return Token(text, 60)
+    return Token(text, 0)  # Whatever renews the file decides how long, so each login reads it again.
 
 
 def _of_provider(endpoint: str, user: str, secret: str, scope: str) -> Token:
@@ -169,7 +176,8 @@ def _of_provider(endpoint: str, user: str, secret: str, scope: str) -> Token:
         return Token(str(answer["access_token"]), float(answer.get("expires_in", 60)))
     except urllib.error.HTTPError as error:
         check = "write where it leads to" if error.code in REDIRECTS else "check the client's id, secret and scope"
-        raise TokenUnavailable(f"{told}answered {error.code}: {check}.") from None
+        is_passing = error.code >= SERVER_FAULTS
+        raise TokenUnavailable(f"{told}answered {error.code}: {check}.", is_passing=is_passing) from None
     except (OSError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         if isinstance(reason, ssl.SSLError):
@@ -178,7 +186,7 @@ def _of_provider(endpoint: str, user: str, secret: str, scope: str) -> Token:
                 "its CA."
             ) from None
         raise TokenUnavailable(
-            f"{told}does not answer: {type(reason).__name__}. Check its name and the network."
+            f"{told}does not answer: {type(reason).__name__}. Check its name and the network.", is_passing=True
         ) from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise TokenUnavailable(f"{told}answered something that holds no access_token.") from None
