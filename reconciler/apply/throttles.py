@@ -33,7 +33,6 @@ Configs = Mapping[str, str]
 
 _HINT = "the next reconciler apply or cancel of this cluster, or reconciler doctor PLAN --fix throttles, puts it back"
 _LOG_IN = "once brokers let this client in again, "
-_NOT_PUT_BACK = "not put back"
 _MOST_ITEMS = 10  # of a list in one sentence: a list names hundreds of replicas
 
 
@@ -287,23 +286,14 @@ def _set(key: str, value: str) -> ConfigChange:
 # What could not be taken off.
 
 
-@dataclass(frozen=True, slots=True)
-class Leftover:
-    """A throttle, or a cordon, that could not be taken off; `is_passing`: another try may succeed."""
-
-    problem: Problem
-    is_passing: bool
-
-
 def leftover_problems(throttles: ThrottleRecord, *, is_shut_out: bool = False) -> list[Problem]:
     """Return a problem for all of that record, if there is any: what is recorded is still on the cluster."""
     keys: list[Key] = [*throttles.lists, *throttles.rates]
-    trouble = Trouble(_NOT_PUT_BACK, is_shut_out=is_shut_out)
-    return [one.problem for one in leftovers_of(throttles, dict.fromkeys(keys, trouble))]
+    return leftovers_of(throttles, dict.fromkeys(keys, Trouble("not put back", is_shut_out=is_shut_out)))
 
 
-def leftovers_of(throttles: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> list[Leftover]:
-    """Return what is left of that record, those keys for which there is a trouble: one for each cause, topics first."""
+def leftovers_of(throttles: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> list[Problem]:
+    """Return a problem for each cause that kept keys of that record from being put back; topics come first."""
     values: dict[int | str, dict[str, str | None]] = {}
     for (topic, key), entry in sorted(throttles.lists.items()):
         values.setdefault(topic, {})[key] = entry.before
@@ -321,8 +311,7 @@ def leftovers_of(throttles: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> 
     for causes, owners in by_cause.items():
         why = "; ".join(dict.fromkeys(one.why.removesuffix(".") for one in causes))
         hint = f"{_LOG_IN if any(one.is_shut_out for one in causes) else ''}{_HINT}"
-        text = f"{'; '.join(owners)}: {why}; {hint}"
-        left.append(Leftover(Problem("KR720", text, severity=Severity.WARNING), any(one.is_passing for one in causes)))
+        left.append(Problem("KR720", f"{'; '.join(owners)}: {why}; {hint}", severity=Severity.WARNING))
     return left
 
 

@@ -29,7 +29,6 @@ from reconciler.apply.throttles import (
     Entry,
     Items,
     Key,
-    Leftover,
     ThrottleRecord,
     appended,
     leftovers_of,
@@ -47,7 +46,7 @@ from reconciler.apply.throttles import (
 from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import BROKER_LEASES, CORDONED_LOG_DIRS, CORDONS_REFUSED_SINCE, TOPIC_THROTTLES
 from reconciler.model.config_rule import version_of
-from reconciler.model.problem import ClusterUnavailable, ReconcilerError
+from reconciler.model.problem import ClusterUnavailable, Problem, ReconcilerError
 from reconciler.model.run import Outcome
 from reconciler.model.stage import CopyingStage, ReassignStage
 from reconciler.model.words import named_some
@@ -222,8 +221,7 @@ def take_all_off(session: Session, *, has_moves: bool = False) -> None:
     Only a lost lock is raised at once, and a journal that cannot be written once all has been tried.
     """
     left, unwritten = _cleaned_up(session, BROKER_LEASES, is_run_over=True)
-    left += _still_on(session)
-    session.leftover_throttles = [one.problem for one in left]
+    session.leftover_throttles = [*left, *_still_on(session)]
     with suppress(ReconcilerError):  # without an answer, the lock or the right, the record stays
         if session.throttles.on.is_empty and not has_moves:
             session.erase_record()
@@ -246,7 +244,7 @@ def take_throttles_off(session: Session) -> None:
 
 def _cleaned_up(
     session: Session, keys: Collection[str], *, is_run_over: bool
-) -> tuple[list[Leftover], Exception | None]:
+) -> tuple[list[Problem], Exception | None]:
     """Take these keys of brokers and all lists off; return what is left, and the journal's first fault.
 
     If the run is over, its last try writes what was recorded even where nothing could be read.
@@ -255,16 +253,15 @@ def _cleaned_up(
     for attempt in range(TRIES):
         clean_up = _CleanUp(session, is_last=is_run_over and attempt == TRIES - 1)
         troubles = {**clean_up.rates(keys), **clean_up.lists()}
-        left = leftovers_of(session.throttles.on, troubles)
         unwritten = unwritten or clean_up.unwritten
-        if not any(one.is_passing for one in left):
+        if not any(one.is_passing for one in troubles.values()):
             break
         if attempt < TRIES - 1:
             session.pause(attempt)
-    return left, unwritten
+    return leftovers_of(session.throttles.on, troubles), unwritten
 
 
-def _still_on(session: Session) -> list[Leftover]:
+def _still_on(session: Session) -> list[Problem]:
     """Look at what was put back, and return what is on still; it is in the session's record again."""
     shown = lasting(session.admin.clock, lambda: _shown(session), is_gone=lambda throttles: throttles.is_empty)
     session.throttles.on = session.throttles.on.plus(shown)
@@ -390,7 +387,7 @@ class _CleanUp:
                     found |= {(topic, change.key): trouble for change in batch[topic]}
         return found
 
-    def rates(self, keys: Collection[str] = BROKER_LEASES) -> Mapping[Key, Trouble]:
+    def rates(self, keys: Collection[str]) -> Mapping[Key, Trouble]:
         """Bring these keys of brokers back; return what kept some from it: a broker that cannot be asked keeps ours."""
         recorded = self.session.throttles.on.rates
         throttles = ThrottleRecord({one: before for one, before in recorded.items() if one[1] in keys})

@@ -277,33 +277,32 @@ def end_in_order(session: Session, memory: StageMemory | None, error: BaseExcept
 
 def end_at_once(session: Session, memory: StageMemory | None) -> StoppedEarly:
     """Return the end of a run that may not even put things back: it names what it leaves, and asks nobody anything."""
-    in_flight = _perhaps_in_flight(session, memory)
-    if in_flight:
-        moves = f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}"
-        session.messages.append(f"{moves}; {session.paths.again} to go on with them, or cancel to take them back")
+    _say_in_flight(session, memory, f"; {session.paths.again} to go on with them, or cancel to take them back")
     return ended_at_once(session)
 
 
 def _is_shut_out(session: Session, error: BaseException) -> bool:
     """Whether no broker lets this client in: nothing can be put back, and each try would be one more refused login."""
-    if not isinstance(error.__cause__, CheckFailed):
-        return False
-    found = tried(session.admin.brokers)
-    return isinstance(found, Trouble) and found.is_shut_out
+    is_refused = isinstance(error, CheckFailed) or isinstance(error.__cause__, CheckFailed)
+    return is_refused and isinstance(answer := tried(session.admin.brokers), Trouble) and answer.is_shut_out
 
 
 def _as_it_is(session: Session, memory: StageMemory | None, error: BaseException) -> RunResult:
     """Put nothing back without the lock, or a login, and name what is left for the next run, cancel or doctor."""
     is_shut_out = not isinstance(error, LockLost)
     session.leftover_throttles = leftover_problems(session.throttles.on, is_shut_out=is_shut_out)
-    in_flight = _perhaps_in_flight(session, memory)
-    if in_flight:
-        session.messages.append(f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}")
+    _say_in_flight(session, memory)
     if not is_shut_out:
         session.messages.append(f"{session.paths.again}, which goes on where the cluster stands, or cancel")
     with suppress(OSError, ReconcilerError):
         session.write_event("run", Outcome.FAILED, why=str(error), **session.ending())
     return session.result(RunState.FAILED)
+
+
+def _say_in_flight(session: Session, memory: StageMemory | None, way_on: str = "") -> None:
+    if in_flight := _perhaps_in_flight(session, memory):
+        moves = f"moves of stage {session.stage} may still be in flight: {named_some(in_flight)}"
+        session.messages.append(f"{moves}{way_on}")
 
 
 def _perhaps_in_flight(session: Session, memory: StageMemory | None) -> list[str]:

@@ -1,5 +1,6 @@
 """Writes to the two streams: what was asked for to stdout, everything else to stderr; in colour where it is wanted."""
 
+import math
 import os
 import re
 import sys
@@ -157,8 +158,12 @@ def require_answers(look: str) -> None:
 
 
 def is_confirmed(question: str) -> bool:
-    """Return whether somebody says yes; the question goes to stderr."""
-    return click.confirm(question, err=True)
+    """Return whether somebody says yes; the question goes to stderr, and no heartbeat is written into it."""
+    _LAST.at = math.inf
+    try:
+        return click.confirm(question, err=True)
+    finally:
+        heard()
 
 
 def _echo(text: str, choice: str, *, err: bool) -> None:

@@ -77,6 +77,22 @@ def test_a_line_comes_only_after_a_silence_and_is_none_itself(
     assert terminal._LAST.at > 0
 
 
+def test_no_line_is_written_into_a_question_that_waits_for_its_answer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def answered(_question: str, **_options: object) -> bool:
+        monkeypatch.setattr(module, "QUIET_SECONDS", 0.0)
+        module._beat(_Turns(3))
+        return True
+
+    monkeypatch.setattr("click.confirm", answered)
+    with working(), waiting_for("a broker"):
+        assert terminal.is_confirmed("Run it?")
+        assert capsys.readouterr().err == ""
+        module._beat(_Turns(1))
+    assert capsys.readouterr().err == "Waiting 0 s for a broker.\n"
+
+
 def test_a_simulated_cluster_keeps_nobody_waiting(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
