@@ -420,8 +420,10 @@ class _CleanUp:
         missing = [broker for broker in brokers if broker not in configs and broker not in unread]
         registered = tried(self.session.admin.brokers) if missing else {}
         for broker in missing:
-            is_dead = not isinstance(registered, Trouble) and not Observed(brokers=registered).is_alive(broker)
-            unread[broker] = _DEAD if is_dead else _SILENT
+            if isinstance(registered, Trouble):
+                unread[broker] = registered if registered.is_shut_out else _SILENT
+            else:
+                unread[broker] = _SILENT if Observed(brokers=registered).is_alive(broker) else _DEAD
         waiting = {b: one for b, one in unread.items() if one is _DEAD or self._forbids_a_try(one)}
         self.unseen |= {broker: unread[broker] for broker in sorted(unread.keys() - waiting.keys())}
         return configs, waiting
