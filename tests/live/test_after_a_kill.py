@@ -105,7 +105,8 @@ class Cases:
         self._change_record(record)
         place = self._place("elsewhere", has_plan="PLAN" in verb)
         told = f"killed at {point}, record {record}, {verb}"
-        wrong = list(self._judged(verb, record, place))
+        # A run that has told its end has erased its record, and there is nothing left to clean up.
+        wrong = list(self._judged(verb, "erased" if point.startswith("end.recorded") else record, place))
         shutil.rmtree(place)
         assert not wrong, f"{told}: {wrong}"
         self.counts["cases"] += 1

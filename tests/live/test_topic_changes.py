@@ -26,6 +26,7 @@ from model.topic_configs.cases import verdicts
 
 from reconciler.files.load import read_declared
 from reconciler.model.cluster import TOPIC_THROTTLES
+from reconciler.model.config_rule import release_of
 
 pytestmark = pytest.mark.brokers
 
@@ -207,7 +208,7 @@ def test_every_wrong_key_or_value_that_files_let_pass_is_told_by_the_live_plan_a
 
 def mutants(version: str) -> dict[str, Mutant]:
     """Return keys and values that this release refuses, by the name of a topic: some 200 of those recorded."""
-    release = version.rpartition(".")[0]
+    release = release_of(version)
     wrong = [
         case for case in verdicts("key", "value") if case.refusals[release] and not {*TOPIC_THROTTLES} & {*case.configs}
     ]
