@@ -23,6 +23,8 @@ FILLED, LEFT, MEANWHILE = "cordon-filled", "cordon-left", "cordon-meanwhile"
 DYNAMIC, STATIC = 3, 4
 SIZE = 1_000_000
 ENDS = ("success", "cancel", "SIGINT", "SIGTERM", "SIGHUP", "killed, then cancel", "killed, then doctor")
+MOVED = "stage.done:2"
+"""The first stage only hands over a leader, by a list with the emptied broker, which 4.4 takes of an open one alone."""
 EVEN = "balance: {replicas: even}"
 
 
@@ -107,8 +109,7 @@ def test_a_broker_that_is_emptied_is_cordoned_until_the_run_ends(folder: LiveFol
     before = str(folder.kafka.log_dirs(DYNAMIC)[1])
     set_cordon(folder, before)
     plan = draining(folder)
-    death = folder.kill("stage.done", "apply", plan, "--yes")
-    assert death.died_at == "stage.done"
+    folder.kill(MOVED, "apply", plan, "--yes")
     wait_for_cordon(folder, "*")
     # The controller hears of the cordon with the broker's next heartbeat.
     folder.kafka.wait_for(lambda: placed_by_kafka(folder) == {1, 2}, "a new topic to be placed elsewhere")
@@ -122,7 +123,7 @@ def test_a_broker_that_is_emptied_is_cordoned_until_the_run_ends(folder: LiveFol
 def test_whatever_ends_the_run_the_cordon_is_given_back(folder: LiveFolder, end: str) -> None:
     plan = draining(folder)
     if end.startswith("killed"):
-        folder.kill("stage.done", "apply", plan, "--yes")
+        folder.kill(MOVED, "apply", plan, "--yes")
         wait_for_cordon(folder, "*")
         folder.run(*(("cancel", plan) if end.endswith("cancel") else ("doctor", "--fix", "throttles", "--yes")))
     else:

@@ -269,7 +269,7 @@ FAULTS = [
     ),
     Fault("done is said though throttles are on", "turns.Run._finish", "take_all_off(self.session)", "pass", "seed 1"),
     Fault(
-        "a leftover throttle is not named", "throttling.take_all_off", "[one.problem for one in left]", "[]", "seed 265"
+        "a leftover throttle is not named", "throttling.take_all_off", "[*left, *_still_on(session)]", "[]", "seed 265"
     ),
 ]
 
