@@ -18,7 +18,7 @@ from live.folder import LiveFolder
 pytestmark = pytest.mark.brokers
 
 CORDON = "cordoned.log.dirs"
-SINCE = "4.3"
+SINCE, REFUSED_SINCE = "4.3", "4.4"
 FILLED, LEFT, MEANWHILE = "cordon-filled", "cordon-left", "cordon-meanwhile"
 DYNAMIC, STATIC = 3, 4
 SIZE = 1_000_000
@@ -102,7 +102,12 @@ def test_plan_and_apply_fill_no_broker_that_kafka_cordons(folder: LiveFolder, *,
     opened = applied(6, EVEN)
     assert (DYNAMIC in opened, STATIC in opened) == (True, False)
     active = f"brokers: [{{id: {STATIC}, state: active}}]"
-    assert STATIC in applied(6, EVEN, active)
+    if folder.kafka.version >= REFUSED_SINCE:
+        declare(folder.path, folder.kafka, f"{EVEN}, {active}", {FILLED: "partitions: 6, replicationFactor: 2"})
+        folder.run("plan", "--out", "plan.json", "--detailed-exitcode", expect=2)
+        assert "(KR461)" in folder.run("apply", "plan.json", "--dry-run", expect=3).err
+    else:
+        assert STATIC in applied(6, EVEN, active)
 
 
 def test_a_broker_that_is_emptied_is_cordoned_until_the_run_ends(folder: LiveFolder) -> None:
