@@ -111,7 +111,7 @@ def _lists(
     }
     # Another hand may have brought a partition at rest to its place: then only a whole move's entries are a run's.
     moving = {key for key, at in away.items() if at.place is not Place.AT}
-    ours = moving | {key for key in listed if key in positions and _is_listed(key, paths, observed)}
+    ours = moving | {key for key in listed if key in positions and _is_listed(key, paths, observed, before)}
     lists: dict[tuple[str, str], Entry] = {}
     unclear: dict[tuple[str, str], Entry] = {}
     for (topic, key), entry in there.items():
@@ -125,18 +125,20 @@ def _lists(
     return lists, unclear, frozenset(ours.union(away))
 
 
-def _is_listed(key: TopicPartition, paths: PlanPaths, observed: Observed) -> bool:
-    """Whether all entries of one of a partition's moves are there: every leader, and every follower or `*`.
+def _is_listed(key: TopicPartition, paths: PlanPaths, observed: Observed, before: Rollback) -> bool:
+    """Whether all entries of one of a partition's moves are there: only a run lists a whole move.
 
-    A single entry, or one beside leaders of `*`, may be an operator's; only a run lists a whole move.
+    `*` covers what a run need not add: leaders only if it was there `before` the plan, as anybody may set it later.
     """
     configs = observed.configs.get(key.topic, {})
-    leaders = set(parts(configs.get(LEADER_THROTTLED_REPLICAS)))
-    value = configs.get(FOLLOWER_THROTTLED_REPLICAS)
-    followers = set(parts(value))
+    leaders = configs.get(LEADER_THROTTLED_REPLICAS)
+    followers = configs.get(FOLLOWER_THROTTLED_REPLICAS)
+    are_leaders_covered = (
+        leaders == EVERYTHING == before.topic_throttles.get(key.topic, {}).get(LEADER_THROTTLED_REPLICAS)
+    )
     return any(
-        leaders.issuperset(f"{key.partition}:{one}" for one in move.from_replicas)
-        and (value == EVERYTHING or followers.issuperset(f"{key.partition}:{one}" for one in move.added))
+        (are_leaders_covered or {f"{key.partition}:{one}" for one in move.from_replicas}.issubset(parts(leaders)))
+        and (followers == EVERYTHING or {f"{key.partition}:{one}" for one in move.added}.issubset(parts(followers)))
         for move in paths.by_partition[key].moves
         if move.added
     )

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from reconciler.admin.port import Reassignment
 from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import planted
 from reconciler.apply.journal import MemoryJournal, recorded, seen_detail
-from reconciler.apply.leftovers import adopt_leftovers
+from reconciler.apply.leftovers import adopt_leftovers, restore_throttles
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run import run_plan
 from reconciler.apply.session import Session
@@ -170,6 +171,16 @@ def test_an_undecided_list_entry_is_named_with_a_command_that_keeps_the_other_en
     removed, set_again = topic.split(" --add-config ")
     assert removed == "topics --entity-name orders --delete-config leader.replication.throttled.replicas"
     assert set_again == "'follower.replication.throttled.replicas=[0:1,0:2]' (KR724)"
+
+
+def test_an_operators_single_entry_that_the_plan_would_set_too_stays_and_is_named(admin: SimulatedAdmin) -> None:
+    plan = plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), RATE)], admin.cluster)
+    admin.alter_topic_configs({"orders": [ConfigChange(FOLLOWERS, ConfigOperation.APPEND, "0:4")]})
+    before = admin.cluster
+    for end in (restore_throttles, cancel_run):
+        left = end(plan, admin, MemoryJournal()).leftover_throttles
+        assert [(problem.code, f"{FOLLOWERS}=0:4" in problem.message) for problem in left] == [("KR724", True)]
+        assert admin.cluster == before
 
 
 def test_rates_of_this_plans_runs_stay_its_own_beside_those_that_the_clusters_record_tells_of(before: Cluster) -> None:
