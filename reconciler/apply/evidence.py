@@ -126,7 +126,7 @@ def _lists(
 
 
 def _is_listed(key: TopicPartition, paths: PlanPaths, observed: Observed, before: Rollback) -> bool:
-    """Whether all entries of one of a partition's moves are there: only a run lists a whole move.
+    """Whether the lists hold every entry of one of a partition's moves: only a run lists a whole move.
 
     `*` covers what a run need not add: leaders only if it was there `before` the plan, as anybody may set it later.
     """

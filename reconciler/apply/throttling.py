@@ -429,7 +429,7 @@ class _CleanUp:
         return configs, waiting
 
     def _forbids_a_try(self, unread: Trouble) -> bool:
-        """Whether what could not be read is not written unread either: another look may tell, or we are shut out."""
+        """Whether a value that could not be read stays: another look may show it, or brokers refuse this client."""
         return unread.is_shut_out or (unread.is_passing and not self.is_last)
 
     def _restore_rates(self, broker: int, keys: Mapping[str, str | None], config: Configs) -> dict[Key, Trouble]:

@@ -282,13 +282,13 @@ def end_at_once(session: Session, memory: StageMemory | None) -> StoppedEarly:
 
 
 def _is_shut_out(session: Session, error: BaseException) -> bool:
-    """Whether no broker lets this client in: nothing can be put back, and each try would be one more refused login."""
+    """Whether every broker refuses this client: each try to clean up would be one more refused login."""
     is_refused = isinstance(error, CheckFailed) or isinstance(error.__cause__, CheckFailed)
     return is_refused and isinstance(answer := tried(session.admin.brokers), Trouble) and answer.is_shut_out
 
 
 def _as_it_is(session: Session, memory: StageMemory | None, error: BaseException) -> RunResult:
-    """Put nothing back without the lock, or a login, and name what is left for the next run, cancel or doctor."""
+    """Leave all as it is, without the lock or a login; name the leftovers for the next run, cancel or doctor."""
     is_shut_out = not isinstance(error, LockLost)
     session.leftover_throttles = leftover_problems(session.throttles.on, is_shut_out=is_shut_out)
     _say_in_flight(session, memory)
