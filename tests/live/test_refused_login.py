@@ -46,7 +46,11 @@ def brokers(kafka_version: str) -> Iterator[KafkaCluster]:
     }
     listeners = {"TOKEN": "SASL_PLAINTEXT", "LOGIN": "SASL_PLAINTEXT"}
     with KafkaCluster(
-        version=kafka_version, broker_ids=(*BROKERS, DESTINATION), settings=SMOOTH | settings, listeners=listeners
+        version=kafka_version,
+        broker_ids=(*BROKERS, DESTINATION),
+        settings=SMOOTH | settings,
+        is_plain=True,  # its own logins are what is tried, and whose they are makes no difference
+        listeners=listeners,
     ) as started:
         yield started
 
