@@ -19,6 +19,7 @@ ALLOWED = {
     "helpers/brokers/delivery.py _told": "a figure is told of it: the longest time without an acknowledgement",
     "live/worlds.py _moment": "a figure is told of it: how long a run took, and the longest time without a word",
     "scenarios/skewed_load.py _produce": "a producer keeps to a rate",
+    "live/test_refused_login.py token": "a token says until when it holds",
     "live/test_faults.py test_a_destination_that_is_frozen_for_a_while_gets_its_replicas": "so long it is frozen",
 }
 CLOCKS = frozenset(

@@ -147,9 +147,7 @@ def test_a_login_that_is_refused_midway_ends_the_run_and_all_that_it_leaves_is_n
     applying = run.start()
     run.wait_in_flight(DESTINATION, least=50_000)
     login.refuse()
-    began = time.monotonic()
     applying.ended(1)
-    seconds = time.monotonic() - began
     lines = applying.told.splitlines()
     (error,) = (line for line in lines if line.startswith("error: "))
     assert login.says in error
@@ -166,6 +164,4 @@ def test_a_login_that_is_refused_midway_ends_the_run_and_all_that_it_leaves_is_n
     login.renew()
     run.reconciler("cancel", PLAN)
     assert Observer(brokers.bootstrap).throttles((topic,), brokers.alive) == {}
-    figures(
-        f"a login refused midway ({topic})", f"the run ended {seconds:.0f} s later, {len(left)} keys named in one line"
-    )
+    figures(f"a login refused midway ({topic})", f"the run ended, {len(left)} keys named in one line")

@@ -55,7 +55,7 @@ from helpers.brokers.network import PrivateNetwork
 from helpers.brokers.rights import PROGRAM, least_rights
 from helpers.brokers.supervisor import Supervisor
 from helpers.certificates import Authority
-from helpers.waiting import ATTEMPT, HANG, wait_for
+from helpers.waiting import ATTEMPT, HANG, asked_again, wait_for
 
 CONTROLLERS = (1, 2, 3)
 RACKS = ("a", "b", "c")
@@ -153,8 +153,12 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
     def _grant(self) -> None:
         """Give the program its rights, and wait until every broker knows them."""
         rights, admin = least_rights(PROGRAM), AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        for done in admin.create_acls(rights).values():
-            done.result(HANG)
+
+        def granted() -> None:
+            for done in admin.create_acls(rights).values():
+                done.result(HANG)
+
+        asked_again(granted, KafkaException)  # a connection may end while brokers begin
         addresses = self.bootstrap.split(",")
         self.wait_for(
             lambda: {acls_shown_by(one) for one in addresses} == {len(rights)}, "the rights to be known to all brokers"
