@@ -49,7 +49,7 @@ from typing import IO
 
 from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
-from helpers.brokers.controller import acls_shown_by
+from helpers.brokers.controller import acls_shown_by, brokers_shown_by
 from helpers.brokers.kafka_jars import DEFAULT_VERSION, QUICK_JAVA, jars, java, java_release, tiered_storage_jars
 from helpers.brokers.network import PrivateNetwork
 from helpers.brokers.rights import PROGRAM, least_rights
@@ -247,9 +247,19 @@ class KafkaCluster(AbstractContextManager["KafkaCluster"]):
         self.wait_until_alive((broker_id,))
 
     def wait_until_alive(self, broker_ids: Iterable[int]) -> None:
-        """Wait until the brokers are registered and unfenced."""
+        """Wait until the brokers are registered and unfenced, and each broker that answers knows it."""
         wanted = set(broker_ids)
-        self.wait_for(lambda: wanted <= self._listed(), f"brokers {sorted(wanted)} to be alive")
+
+        def is_known_to(broker_id: int) -> bool:
+            try:
+                return wanted <= brokers_shown_by(self._address(broker_id))
+            except OSError:  # a frozen one is asked by nobody
+                return broker_id not in wanted
+
+        self.wait_for(
+            lambda: wanted <= self._listed() and all(map(is_known_to, self.alive)),
+            f"brokers {sorted(wanted)} to be alive",
+        )
 
     def wait_until_gone(self, broker_id: int) -> None:
         """Wait until the controller has fenced the broker."""

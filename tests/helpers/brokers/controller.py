@@ -80,6 +80,18 @@ def topic_shown_by(address: str, name: str) -> dict[int, PartitionState]:
     return dict(sorted(found.items()))
 
 
+def brokers_shown_by(address: str) -> frozenset[int]:
+    """Return the brokers that the broker at that address counts as alive."""
+    answer = _ask_one(address, METADATA, b"\x01" + bytes(3) + NO_TAGS, METADATA_VERSION)  # of no topic
+    answer.number(4)  # throttle time
+    found = set()
+    for _ in range(answer.count()):
+        found.add(answer.number(4))
+        answer.text(), answer.number(4), answer.text()  # where it is
+        answer.tags()
+    return frozenset(found)
+
+
 def acls_shown_by(address: str) -> int:
     """Return how many ACLs of users the broker at that address knows."""
     any_acl = b"\x01\0\x01\0\0\x01\x01"  # any resource, name, pattern, principal, host, operation and permission
