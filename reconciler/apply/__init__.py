@@ -22,6 +22,6 @@ when the lock is lost: another run may be at work, so nothing is written any mor
     at the end                  the record                        the next run writes over it
 
 How far a move is, is computed in four steps (the first two are in partition_path): `Place`, where one look shows a
-partition among the replica lists of its plan; `Progress`, how far one of its moves is by that look; `MoveState`
+partition among the replica lists of its plan; `MovePlace`, how far one of its moves is by that look; `MoveState`
 (stage_memory), the same from several looks; `Standing` (model/tally), what people and JSON read of each move.
 """

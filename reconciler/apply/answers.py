@@ -66,6 +66,10 @@ def removed_key(answer: Answer) -> str | None:
     return match[1] if match is not None and match[1] in TOPIC_CONFIGS else None
 
 
+CORDONED = "INVALID_REPLICA_ASSIGNMENT"
+"""The answer to a choice of a cordoned log dir (KIP-1066), and since 4.4 to a list with a cordoned broker."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """Why something was not done."""

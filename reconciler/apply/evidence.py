@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from reconciler.apply.dir_moves import DirPlace, dir_place
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import Place, PlanPaths, Progress
+from reconciler.apply.partition_path import MovePlace, Place, PlanPaths
 from reconciler.apply.throttles import (
     EVERYTHING,
     Entry,
@@ -75,25 +75,25 @@ def evidence(paths: PlanPaths, observed: Observed, before: Rollback, rates: Item
     copied = {move.broker for move in paths.dir_moves if dir_place(move, observed) in _BEGUN}
     proven = {ALTER_LOG_DIRS_RATE: copied, CORDONED_LOG_DIRS: emptied}
     ours: dict[tuple[int, str], str | None] = {}
-    undecided: dict[Key, Entry] = dict(unclear.items())
+    undecided = {**unclear}
     cordons = ((broker, CORDONED_LOG_DIRS) for broker in paths.plan.cordoned)
     for broker, key in sorted({*throttled_rates(paths.plan), *cordons}):
         value = observed.brokers[broker].configs.get(key) if broker in observed.brokers else None
         first = before.broker_throttles.get(broker, {}).get(key)
-        # A broker whose answer lags, or is lacking, hides its rate: where the lists name the broker, it comes off too.
-        is_hidden = value is None and first is None and key in BROKER_THROTTLES
-        if not is_hidden and (value is None or value == first or value not in rates):
-            continue
-        if broker in proven.get(key, named):
+        is_proven = broker in proven.get(key, named)
+        # A broker that answers late, or not, hides its rate. If the lists name the broker, the rate comes off too.
+        is_hidden = is_proven and value is first is None and key in BROKER_THROTTLES
+        is_set = value in rates and value != first
+        if is_hidden or (is_set and is_proven):
             ours[broker, key] = first
-        elif value is not None:
+        elif is_set and value is not None:
             undecided[broker, key] = Entry(None, frozenset({value}))
     return Evidence(ThrottleRecord(ours, lists), undecided, is_begun=bool(partitions or copied))
 
 
 def _lists(
     paths: PlanPaths, observed: Observed, before: Rollback
-) -> tuple[dict[tuple[str, str], Entry], dict[tuple[str, str], Entry], frozenset[TopicPartition]]:
+) -> tuple[dict[tuple[str, str], Entry], dict[Key, Entry], frozenset[TopicPartition]]:
     """Return the plan's entries that a run added, those that it may have added, and the partitions that show a run."""
     there: dict[tuple[str, str], Entry] = {}
     listed: set[TopicPartition] = set()
@@ -105,15 +105,15 @@ def _lists(
             listed |= {_partition_of(topic, item) for item in found}
     positions = {key: paths.position(key, observed) for key in paths.by_partition}
     away = {
-        key: at
-        for key, at in positions.items()
-        if at.place is not Place.MISSING and at.progress(0) is not Progress.AT_START
+        key: position
+        for key, position in positions.items()
+        if position.place is not Place.MISSING and position.move_place(0) is not MovePlace.AT_START
     }
     # Another hand may have brought a partition at rest to its place: then only a whole move's entries are a run's.
-    moving = {key for key, at in away.items() if at.place is not Place.AT}
+    moving = {key for key, position in away.items() if position.place is not Place.AT}
     ours = moving | {key for key in listed if key in positions and _is_listed(key, paths, observed, before)}
     lists: dict[tuple[str, str], Entry] = {}
-    unclear: dict[tuple[str, str], Entry] = {}
+    unclear: dict[Key, Entry] = {}
     for (topic, key), entry in there.items():
         items = frozenset(item for item in entry.items if _partition_of(topic, item) in ours)
         if items:
@@ -121,7 +121,7 @@ def _lists(
         rest = entry.items - items
         if rest:
             now = parts(observed.configs[topic][key])
-            unclear[topic, key] = Entry(",".join(one for one in now if one not in rest) or None, rest)
+            unclear[topic, key] = Entry(",".join(item for item in now if item not in rest) or None, rest)
     return lists, unclear, frozenset(ours.union(away))
 
 

@@ -82,15 +82,16 @@ def check_limits(
 ) -> None:
     """Raise Refused if what is left of these stages does not fit. `observed` is a look at all their topics."""
     now = Now(session.paths, observed)
-    arrivals = [arrival for flow in now.flows(stages) for arrival in flow.arrivals]
-    listed = {broker for flow in now.flows(stages) for move in flow.moves for broker in move.to_replicas}
+    flows = now.flows(stages)
+    arrivals = [arrival for flow in flows for arrival in flow.arrivals]
+    listed = {broker for flow in flows for move in flow.moves for broker in move.to_replicas}
     if arrivals or listed:
         leaders = {now.leader(one.key) for one in arrivals}
         asked = {broker for broker in {*leaders, *listed, *(one.broker for one in arrivals)} if broker is not None}
         keys = {move.topic_partition for move in moves_of(stages)} | {one.key for one in arrivals}
         disks = _disks_of(session, filter(observed.is_alive, asked), keys, is_room_needed=bool(arrivals))
         now = replace(now, disks=disks)
-    flows = now.flows(stages)
+        flows = now.flows(stages)
     unknown = {one.broker for flow in flows for one in flow.arrivals if one.bytes and not _is_known(now, one.broker)}
     if unknown & session.paths.plan.disk_capacity.keys():
         _say_once(session, f"{labelled('broker', sorted(unknown))} did not say what is free: {_UNCHECKED}")
@@ -225,7 +226,7 @@ def _closed_by(now: Now, declared: ApplyRules, arrival: Arrival) -> str | None:
 
 
 def _cordon_problems(session: Session, now: Now, flows: Sequence[Flow]) -> Iterator[Problem]:
-    """Yield a problem for each broker whose cordon, one of somebody else's, keeps Kafka from taking a list."""
+    """Yield a problem for each broker that somebody else has cordoned, so that Kafka refuses lists that name it."""
     named: dict[int, dict[str, None]] = {}
     for move in (move for flow in flows for move in flow.moves):
         for broker in move.to_replicas:

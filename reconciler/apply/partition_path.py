@@ -46,7 +46,7 @@ class Place(StrEnum):
     MISSING = "missing"
 
 
-class Progress(StrEnum):
+class MovePlace(StrEnum):
     """How far one move of a path is, as one look shows it."""
 
     BEFORE = "before"
@@ -71,18 +71,18 @@ class Position:
     """Counts the path's lists: the one reached (AT, CANCELLED), aimed at (MOVING), left (BETWEEN); -1: off the path."""
     found: Replicas = ()
 
-    def progress(self, link: int) -> Progress:
+    def move_place(self, link: int) -> MovePlace:
         """Return how far the move from the list `link` of the path to the next one is."""
         match self.place:
             case Place.AT:
-                here = {link: Progress.AT_START, link + 1: Progress.AT_END}.get(self.index)
+                place = {link: MovePlace.AT_START, link + 1: MovePlace.AT_END}.get(self.index)
             case Place.MOVING:
-                here = Progress.IN_FLIGHT if self.index == link + 1 else None
+                place = MovePlace.IN_FLIGHT if self.index == link + 1 else None
             case Place.CANCELLED | Place.BETWEEN:
-                here = Progress.STOPPED if self.index == link else None
+                place = MovePlace.STOPPED if self.index == link else None
             case Place.FOREIGN | Place.UNKNOWN | Place.MISSING:
-                here = Progress.OFF
-        return here or (Progress.PAST if self.index > link else Progress.BEFORE)
+                place = MovePlace.OFF
+        return place or (MovePlace.PAST if self.index > link else MovePlace.BEFORE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +150,8 @@ class PlanPaths:
 
     def has_ended(self, observed: Observed) -> bool:
         """Whether no partition is on its path any more: each is at the end, or off."""
-        last = [self.position(key, observed).progress(len(path.moves) - 1) for key, path in self.by_partition.items()]
-        return {Progress.AT_END, Progress.OFF}.issuperset(last)
+        last = [self.position(key, observed).move_place(len(path.moves) - 1) for key, path in self.by_partition.items()]
+        return {MovePlace.AT_END, MovePlace.OFF}.issuperset(last)
 
     def link(self, stage: ReassignStage, move: Move) -> int:
         """Return the index of the list that this move starts from."""

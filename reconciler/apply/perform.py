@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar, assert_never
 
 from reconciler.admin.port import Answer
-from reconciler.apply.answers import ALREADY, TRANSIENT, refusal, refused, told_answer
+from reconciler.apply.answers import ALREADY, CORDONED, TRANSIENT, refusal, refused, told_answer
 from reconciler.apply.crash import crash_point
 from reconciler.apply.session import Session
 from reconciler.apply.stage_memory import DEAD, SETTLE, StageMemory
@@ -57,8 +57,6 @@ UNREACHED = timedelta(seconds=5)
 """How soon a broker that did not answer is asked again to throttle."""
 THROTTLE_TRIES = 5
 """How often a stage's throttle is asked for: a stage that cannot be throttled must not begin."""
-CORDONED = "INVALID_REPLICA_ASSIGNMENT"
-"""The answer where the log dir was cordoned since (KIP-1066): the broker picks another one then."""
 
 
 def prepared(memory: StageMemory, step: Step, now: datetime) -> StageMemory:
@@ -190,6 +188,7 @@ def _choose_log_dirs(session: Session, moves: Iterable[Move]) -> None:
     plan = session.paths.plan if session.has_log_dirs else None
     for broker, choices in _log_dirs_of(moves, plan.predicted_log_dirs if plan is not None else {}).items():
         answers = session.write(lambda b=broker, c=choices: session.admin.choose_log_dirs(b, c))  # type: ignore[misc]
+        # If a log dir was cordoned since, the broker picks another one.
         final = refused(answers, ignoring=TRANSIENT | {CORDONED})
         if final:
             raise refusal(f"the log dirs that the plan names on broker {broker}", final, session.paths.again)

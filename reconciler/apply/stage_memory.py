@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from reconciler.apply.dir_moves import DirHistory, DirState
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import Place, PlanPaths, Position, Progress
+from reconciler.apply.partition_path import MovePlace, Place, PlanPaths, Position
 from reconciler.model.cluster import LogDir
 from reconciler.model.move import DirMove, Move
 from reconciler.model.problem import Problem
@@ -75,16 +75,16 @@ class History:
 
 def state_of(position: Position, link: int, history: History, now: datetime, *, is_synced: bool) -> MoveState:
     """Return where the move from the list `link` of a path stands, given what earlier turns saw of it."""
-    progress = position.progress(link)
-    if progress is Progress.OFF:
+    place = position.move_place(link)
+    if place is MovePlace.OFF:
         return _S.CONFLICT if _has_lasted(history.off_since, UNCLEAR, now) else _S.SETTLING
     if _is_past(position, link, history):
         return _S.CONFLICT if _has_lasted(history.lagging_since, SETTLE, now) else _S.SETTLING
-    if progress is Progress.PAST:
+    if place is MovePlace.PAST:
         return _S.DONE
-    if progress is Progress.IN_FLIGHT:
+    if place is MovePlace.IN_FLIGHT:
         return _S.IN_FLIGHT
-    if progress is Progress.AT_END:
+    if place is MovePlace.AT_END:
         return _S.DONE if is_synced else _S.UNSYNCED
     # A move that was never submitted looks like one whose effect metadata does not show yet.
     return _S.SETTLING if history.quiet_until is not None and now < history.quiet_until else _S.TO_DO
@@ -96,10 +96,10 @@ def _has_lasted(since: datetime | None, patience: timedelta, now: datetime) -> b
 
 def _is_past(position: Position, link: int, history: History) -> bool:
     """Whether only metadata that lags can show this: an earlier stage's state, or one from before the move ended."""
-    progress = position.progress(link)
-    is_at_start = progress in {Progress.AT_START, Progress.STOPPED}
+    place = position.move_place(link)
+    is_at_start = place in {MovePlace.AT_START, MovePlace.STOPPED}
     is_back = is_at_start and (position.place is Place.BETWEEN or history.is_seen_in_flight)
-    return progress is Progress.BEFORE or is_back
+    return place is MovePlace.BEFORE or is_back
 
 
 def next_history(history: History, position: Position, link: int, now: datetime, *, is_synced: bool) -> History:
@@ -107,7 +107,7 @@ def next_history(history: History, position: Position, link: int, now: datetime,
     state = state_of(position, link, history, now, is_synced=is_synced)
     if state not in LEGAL[history.state]:
         state = _S.CONFLICT
-    is_off = position.progress(link) is Progress.OFF
+    is_off = position.move_place(link) is MovePlace.OFF
     is_lagging = not is_off and _is_past(position, link, history)
     return replace(
         history,

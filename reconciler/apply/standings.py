@@ -6,7 +6,7 @@ from typing import assert_never
 
 from reconciler.apply.dir_moves import DirPlace, are_dirs_done, dir_moves_under_way, dir_place, dir_standing
 from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import PartitionPath, Place, PlanPaths, Position, Progress
+from reconciler.apply.partition_path import MovePlace, PartitionPath, Place, PlanPaths, Position
 from reconciler.apply.throttles import wanted_rates
 from reconciler.apply.topic_changes import ChangeState, standing
 from reconciler.model.change import AlterConfigs, CreatePartitions, CreateTopic, DeleteTopic, TopicChange
@@ -27,8 +27,8 @@ def tally(paths: PlanPaths, observed: Observed, withdrawn: Collection[TopicParti
         position = paths.position(key, observed)
         off = _standings_off(path, position, observed, is_made=key.topic in made)
         for link, (number, move) in enumerate(zip(path.stages, path.moves, strict=True)):
-            progress = position.progress(link)
-            standing_of = _standing_of(move, progress, observed, is_withdrawn=key in withdrawn)
+            place = position.move_place(link)
+            standing_of = _standing_of(move, place, observed, is_withdrawn=key in withdrawn)
             stages[number][key] = off[link] if off else standing_of
     inside = {
         stage.number: tuple(
@@ -41,18 +41,18 @@ def tally(paths: PlanPaths, observed: Observed, withdrawn: Collection[TopicParti
     return Tally(stages, inside)
 
 
-def _standing_of(move: Move, progress: Progress, observed: Observed, *, is_withdrawn: bool) -> Standing:
-    match progress:
-        case Progress.PAST:
+def _standing_of(move: Move, place: MovePlace, observed: Observed, *, is_withdrawn: bool) -> Standing:
+    match place:
+        case MovePlace.PAST:
             return Standing.DONE
-        case Progress.AT_END:
+        case MovePlace.AT_END:
             # A reassignment ends with its target in sync; a replica that fell out since leaves the move unsynced.
             return Standing.DONE if observed.is_in_sync(move) else Standing.UNSYNCED
-        case Progress.IN_FLIGHT | Progress.STOPPED:
+        case MovePlace.IN_FLIGHT | MovePlace.STOPPED:
             return Standing.IN_FLIGHT
-        case Progress.AT_START if is_withdrawn:
+        case MovePlace.AT_START if is_withdrawn:
             return Standing.TAKEN_BACK
-        case Progress.OFF:
+        case MovePlace.OFF:
             return Standing.FOREIGN
     return Standing.LEFT
 
@@ -60,7 +60,7 @@ def _standing_of(move: Move, progress: Progress, observed: Observed, *, is_withd
 def _standings_off(
     path: PartitionPath, position: Position, observed: Observed, *, is_made: bool
 ) -> tuple[Standing, ...]:
-    """Return where each move of a partition stands that is off its path, and can be brought back; empty for others."""
+    """Return the standing of each move if the partition is off its path and a run can bring it back; else ()."""
     moves = path.moves
     if position.place is Place.MISSING and is_made:
         return (Standing.LEFT,) * len(moves)
@@ -82,7 +82,7 @@ def moves_under_way(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:
             found += [
                 move
                 for link, move in enumerate(path.moves)
-                if position.progress(link) in {Progress.IN_FLIGHT, Progress.STOPPED}
+                if position.move_place(link) in {MovePlace.IN_FLIGHT, MovePlace.STOPPED}
             ]
     return tuple(found)
 
@@ -139,8 +139,8 @@ def stages_done(paths: PlanPaths, observed: Observed) -> int:
 
 def is_move_done(paths: PlanPaths, stage: ReassignStage, move: Move, observed: Observed) -> bool:
     """Whether a partition is at a move's target in order and in sync, or further on."""
-    progress = paths.position(move.topic_partition, observed).progress(paths.link(stage, move))
-    return progress is Progress.PAST or (progress is Progress.AT_END and observed.is_in_sync(move))
+    place = paths.position(move.topic_partition, observed).move_place(paths.link(stage, move))
+    return place is MovePlace.PAST or (place is MovePlace.AT_END and observed.is_in_sync(move))
 
 
 def elections_due(paths: PlanPaths, stage: ReassignStage | ElectStage, observed: Observed) -> tuple[Election, ...]:

@@ -155,19 +155,19 @@ def _topic_batches(changes: Mapping[str, Sequence[ConfigChange]]) -> Iterator[di
 
 
 def put_cordons(session: Session, stage_number: int) -> None:
-    """Cordon the log dirs of the brokers that the plan empties, so that Kafka gives them nothing new meanwhile.
+    """Cordon the log dirs of the brokers that the plan empties, so that Kafka gives them no new replica meanwhile.
 
-    Since 4.4 a broker waits for it that a list of this stage, or of a later one, names: Kafka would refuse that list.
-    A cordon goes on once a move is under way: anybody may set the same `*`, and a machine without the run's journal can
-    tell by the move, or by a rate, that the cordon is the run's. A broker that its operator cordons, or opens again
-    during the run, stays as they want it. What cannot be cordoned is told, and emptied all the same.
+    Since 4.4 a cordon waits while a list of this stage, or of a later one, names its broker: Kafka refuses such a list.
+    A cordon goes on once a move is under way. Anybody may set the same `*`, and the move, or a rate, shows a machine
+    without the run's journal that the cordon is the run's. A broker that its operator cordons, or opens again during
+    the run, stays as they want it. If Kafka refuses a cordon, the run says so and empties the broker all the same.
     """
     brokers = {*session.paths.plan.cordoned} - session.throttles.closed
     if brokers and refuses_cordoned(session.admin):
         stages = (stage for stage in session.paths.plan.stages if stage.number >= stage_number)
         moves = (move for stage in stages if isinstance(stage, ReassignStage) for move in stage.moves)
         brokers = brokers.difference(*(move.to_replicas for move in moves))
-    configs = session.patiently(lambda: session.admin.broker_configs(brokers)) if brokers else {}
+    configs = session.patiently(lambda: session.admin.broker_configs(sorted(brokers))) if brokers else {}
     log_dirs = session.patiently(lambda: session.admin.disks(sorted(configs))).log_dirs if configs else {}
     for broker in sorted(configs):
         key = (broker, CORDONED_LOG_DIRS)
@@ -192,12 +192,12 @@ def refuses_cordoned(admin: "Admin") -> bool:
 
 
 def take_cordons_off(session: Session, brokers: Collection[int]) -> bool:
-    """Take this plan's cordons off if one of these brokers has one; return whether it had."""
-    has_one = any((broker, CORDONED_LOG_DIRS) in session.throttles.on.rates for broker in brokers)
-    if has_one:
+    """Take all cordons of this plan off if any of these brokers has one; return whether any has."""
+    is_cordoned = any((broker, CORDONED_LOG_DIRS) in session.throttles.on.rates for broker in brokers)
+    if is_cordoned:
         _CleanUp(session).rates({CORDONED_LOG_DIRS})
         session.throttles.closed.clear()
-    return has_one
+    return is_cordoned
 
 
 def _cordon(session: Session, broker: int) -> str | None:

@@ -13,10 +13,10 @@ from typing import TypeVar
 
 from reconciler.admin.port import Answer
 from reconciler.admin.waits import waiting_for
-from reconciler.apply.answers import Trouble, as_far_as_visible, told_answer, tried
+from reconciler.apply.answers import CORDONED, Trouble, as_far_as_visible, told_answer, tried
 from reconciler.apply.crash import crash_point
-from reconciler.apply.observed import Observed
-from reconciler.apply.partition_path import Place, PlanPaths, Progress, cancelled, union
+from reconciler.apply.observed import LAG, Observed
+from reconciler.apply.partition_path import MovePlace, Place, PlanPaths, cancelled, union
 from reconciler.apply.session import TRIES, Session
 from reconciler.apply.standings import overwritten_moves
 from reconciler.apply.throttling import take_cordons_off
@@ -36,8 +36,6 @@ LED_AGAIN = timedelta(seconds=30)
 POLL_SECONDS = 0.5  # somebody waits for the way back
 
 CANCELLED = "it was cancelled"
-
-CORDONED = "INVALID_REPLICA_ASSIGNMENT"
 
 NOT_IN_PROGRESS = "NO_REASSIGNMENT_IN_PROGRESS"
 """The answer to a cancel of what has ended, or was cancelled before: a success."""
@@ -158,8 +156,8 @@ def _topics(moves: Iterable[Move]) -> frozenset[str]:
 
 def _has_ended(paths: PlanPaths, move: Move, observed: Observed) -> bool:
     path = paths.by_partition[move.topic_partition]
-    progress = paths.position(move.topic_partition, observed).progress(path.moves.index(move))
-    return progress in {Progress.AT_END, Progress.PAST}
+    place = paths.position(move.topic_partition, observed).move_place(path.moves.index(move))
+    return place in {MovePlace.AT_END, MovePlace.PAST}
 
 
 def _is_returnable(move: Move, observed: Observed, outcome: Withdrawal) -> bool:
@@ -265,15 +263,15 @@ def _restore_order(
     loose = [move for move in disordered if move.topic_partition not in in_flight]
     # Kafka takes no list that names a cordoned broker, and hears of an open one by that broker's next heartbeat.
     is_opened = take_cordons_off(session, {broker for move in loose for broker in move.from_replicas})
-    until = session.now() + (LED_AGAIN if is_opened else timedelta())
+    end = session.now() + (LAG if is_opened else timedelta())
     # Only what an overwrite left with more replicas may change the factor: of all others Kafka forbids it (KIP-860).
     for is_factor_change in (False, True):
         fitting = [move for move in loose if (move.topic_partition in overwritten) is is_factor_change]
+        submit = partial(_submit_lists, session, outcome=outcome, is_factor_change=is_factor_change)
         for batch in _batches(fitting):
-            due = _submit_lists(session, batch, outcome, is_factor_change=is_factor_change)
-            while due and session.now() < until:
+            due = batch
+            while (due := submit(due)) and session.now() < end:
                 session.admin.clock.sleep(POLL_SECONDS)
-                due = _submit_lists(session, due, outcome, is_factor_change=is_factor_change)
     _await_shown(session, [move for move in moves if move.topic_partition in outcome.back], outcome)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from reconciler.admin.port import Answer
 from reconciler.admin.waits import waiting_for
-from reconciler.apply.answers import TRANSIENT, Trouble, told_answer, tried
+from reconciler.apply.answers import CORDONED, TRANSIENT, Trouble, told_answer, tried
 from reconciler.apply.crash import crash_point
 from reconciler.apply.dir_moves import DirPlace, dir_place, found_in
 from reconciler.apply.observed import Observed
@@ -17,9 +17,6 @@ from reconciler.apply.withdraw import POLL_SECONDS, SHOWN, Withdrawal
 from reconciler.model.move import DirMove
 from reconciler.model.run import Outcome
 from reconciler.model.words import named_some
-
-CORDONED = "INVALID_REPLICA_ASSIGNMENT"
-"""The answer where the chosen log dir is cordoned (KIP-1066), even if the replica lies in it (seen on 4.3.0)."""
 
 
 def withdraw_dirs(session: Session, moves: Sequence[DirMove], outcome: Withdrawal) -> None:
@@ -100,6 +97,6 @@ def _chosen(session: Session, moves: Sequence[DirMove], observed: Observed) -> M
 
 
 def _told(answer: Answer, path: str) -> str:
-    if answer.error == CORDONED:
+    if answer.error == CORDONED:  # even if the replica lies in it (seen on 4.3.0)
         return f"log dir {path} is cordoned, and Kafka takes nothing back into it (cordoned.log.dirs)"
     return f"Kafka did not take it back: {told_answer(answer)}"

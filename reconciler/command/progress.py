@@ -127,7 +127,7 @@ def _told_by_stage(cluster_name: str, wait: Wait) -> Callable[[RunProgress], Non
 
 @contextmanager
 def heartbeat() -> Iterator[None]:
-    """Tell within the block what is waited for, whenever nothing else was told for a while."""
+    """Write a line within the block that says what the verb waits for, after each while without another line."""
     ended = threading.Event()
     thread = threading.Thread(target=_beat, args=(ended,), name="heartbeat", daemon=True)
     heard()
@@ -140,7 +140,7 @@ def heartbeat() -> Iterator[None]:
 
 
 def working() -> AbstractContextManager[Wait]:
-    """Have the heartbeat say within the block that work goes on, where nothing is waited for."""
+    """Have the heartbeat say within the block that work goes on, if the verb waits for no answer."""
     return waiting_for(WORKING)
 
 
@@ -151,7 +151,7 @@ def _beat(ended: threading.Event) -> None:
 
 
 def waiting_line() -> str:
-    """Return what is waited for in one line; empty for nothing."""
+    """Return one line that says what the verb waits for; empty if it does not wait."""
     waits = WAITS.told()
     is_working = waits.pop(WORKING, None) is not None
     if not waits:

@@ -180,7 +180,7 @@ def fullest_disk(plan: Plan, quoted: Callable[[str], str] = visible) -> tuple[st
 
 
 def move_count(reviewed: Plan) -> int:
-    """Return how many moves the plan has, as its run and `status` count them; some of them copy nothing."""
+    """Return how many moves the plan has, as its run and `status` count them; those that copy no replica too."""
     return sum(len(stage.moves) for stage in reviewed.stages if isinstance(stage, CopyingStage))
 
 

@@ -48,7 +48,7 @@ _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class TokenUnavailable(CheckFailed):
-    """No token can be had, so that nobody can log in; `is_passing`: its provider does not answer."""
+    """There is no token to log in with; `is_passing`: the provider does not answer, and may later."""
 
     code = "KR605"
 
@@ -158,7 +158,7 @@ def _of_file(path: Path) -> Token:
         raise TokenUnavailable(f"The file that {ENDPOINT} names cannot be read: {reason}.") from None
     if not text or any(each.isspace() for each in text):
         raise TokenUnavailable(f"The file that {ENDPOINT} names holds no token: one line of JWT.")
-    return Token(text, 0)  # Whatever renews the file decides how long, so each login reads it again.
+    return Token(text, 0)  # Another program renews the file at any time, so each login reads it again.
 
 
 def _of_provider(endpoint: str, user: str, secret: str, scope: str) -> Token:
