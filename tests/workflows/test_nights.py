@@ -168,8 +168,8 @@ def test_an_unfinished_plan_is_gone_on_with_at_night_and_one_that_was_swapped_is
     assert applied(workflow) == {plan}
     swapped(workflow, "unfinished-plan-demo")
     night = workflow.night()
-    assert "going on with what run 2 (schedule) left" in night.log
-    assert (night.result, "(KR425)" in night.log) == ("failure", True), night.log
+    assert (night.result, "::error::the unfinished plan of demo was not fetched" in night.log) == ("failure", True)
+    assert f"and {planned.outputs['digest']} was approved" in night.log
     assert applied(workflow) == set()
 
 
@@ -260,8 +260,10 @@ def test_only_the_newest_plan_is_gone_on_with(
         artifact(20, "unfinished-plan-demo", run=78),  # its own, of an attempt before
         artifact(21, "unfinished-plan-other", run=71),
     )
-    github.archives = {10 + number: zipped({"plan.json": str(number).encode()}) for number in left}
-    github.jobs = {70 + number: (ended_job(f"demo / apply {digest_of(number)}"),) for number in left}
+    merges = {number: max(n for n in kept if n <= number and kept[n][0] != "schedule") for number in left}
+    github.archives = {10 + number: archive_of(merges[number], number) for number in left}
+    words = {number: "night" if kept[number][0] == "schedule" else "apply" for number in left}
+    github.jobs = {70 + n: (ended_job(f"demo / {words[n]} {digest_of(merges[n])}"),) for n in left}
     assert outcome(github, tmp_path) == (found, 0)
 
 
@@ -286,9 +288,12 @@ def test_no_archive_writes_beside_its_folder_or_fills_the_disk(github: Artifacts
     one_that_is_left(github, ended_job(f"demo / apply {digest_of(1)}"))
     ups = (f"{'../' * depth}canary" for depth in (1, 3, 9))
     out = (*ups, "/canary", f"{tmp_path}/canary", "..\\canary", "a/../../canary")
-    github.archive = zipped({**dict.fromkeys(out, b"x"), "plan.json": b"1"})
+    plan = json.dumps(resealed({"number": 1})).encode()
+    more = {"plan.json": plan, "next-stage.txt": b"1", "reconciler": b"x", "bin/python3": b"x"}
+    github.archive = zipped({**dict.fromkeys(out, b"x"), **more})
     assert outcome(github, tmp_path) == (1, 0)
     assert {path.name for path in tmp_path.iterdir()} == {"plan", "output"}
+    assert {path.name for path in (tmp_path / "plan").iterdir()} == {"plan.json", "next-stage.txt"}
     bomb = io.BytesIO()
     with zipfile.ZipFile(bomb, "w") as archive:
         archive.writestr("plan.json", b"1")
@@ -308,31 +313,37 @@ def outcome(github: Artifacts, folder: Path) -> tuple[int | None, int]:
         "GITHUB_OUTPUT": str(folder / "output"),
         "DEFAULT_BRANCH": "main",
     }
-    ended = captured([sys.executable, PROGRAM, "apply.yml", "demo", folder / "plan"], env=variables)
+    ended = captured([sys.executable, PROGRAM, "apply.yml", "demo", "desired-state", folder / "plan"], env=variables)
     assert TOKEN not in ended.stdout + ended.stderr
     plan = folder / "plan" / "plan.json"
     if ended.returncode:
         assert ended.stdout.startswith("::error::")
         assert not (folder / "output").exists()
+        assert not plan.exists()
         return (None, ended.returncode)
-    number = int(plan.read_text()) if plan.exists() else None
-    told = f"found=true\ndigest={digest_of(number)}\n" if number else "found=false\ndigest=\n"
-    assert (folder / "output").read_text() == told
-    return (number, 0)
+    digest = json.loads(plan.read_text())["digest"] if plan.exists() else ""
+    assert (folder / "output").read_text() == f"found={str(bool(digest)).lower()}\ndigest={digest}\n"
+    return (int((folder / "plan" / "next-stage.txt").read_text()) if digest else None, 0)
 
 
 def digest_of(number: int) -> str:
-    return f"sha256:{number:064x}"
+    return str(resealed({"number": number})["digest"])
+
+
+def archive_of(number: int, run: int = 1) -> bytes:
+    """Return what that run leaves of the plan with that number; it stopped before the stage of its own number."""
+    plan = json.dumps(resealed({"number": number})).encode()
+    return zipped({"plan.json": plan, "next-stage.txt": str(run).encode()})
 
 
 def one_that_is_left(github: Artifacts, *jobs: dict[str, object]) -> None:
     """Have run 1 leave an unfinished plan, these being its jobs."""
     github.runs, github.jobs = (workflow_run(1, "push"),), {71: jobs}
     github.listed = (artifact(1, "unfinished-plan-demo"),)
-    github.archive = zipped({"plan.json": b"1"})
+    github.archive = archive_of(1)
 
 
-@pytest.mark.parametrize("name", ["demo / apply {}", "demo / night {}", "cluster (demo) / apply {}"])
+@pytest.mark.parametrize("name", ["demo / apply {}", "cluster (demo) / apply {}"])
 def test_which_plan_was_approved_stands_in_the_name_of_the_job_that_applied_it(
     github: Artifacts, tmp_path: Path, name: str
 ) -> None:
@@ -351,6 +362,7 @@ def test_which_plan_was_approved_stands_in_the_name_of_the_job_that_applied_it(
         [ended_job(f"other / apply {digest_of(1)}")],
         [ended_job(f"other-demo / apply {digest_of(1)}")],
         [ended_job(f"demo / plan {digest_of(1)}")],
+        [ended_job(f"demo / night {digest_of(1)}")],
         [ended_job(f"demo / apply {digest_of(1)}"), ended_job(f"demo / apply {digest_of(2)}")],
     ],
 )

@@ -12,7 +12,7 @@ import yaml
 from actions.fake_github import FakeGitHub
 from helpers.program.call import captured
 from helpers.program.receiver import SECRET, Receiver
-from workflows.fake_artifacts import TOKEN, Artifacts, artifact, zipped
+from workflows.fake_artifacts import TOKEN, Artifacts, artifact, workflow_run, zipped
 from workflows.steps import WorkflowSteps
 
 pytestmark = pytest.mark.long
@@ -90,10 +90,20 @@ def test_a_real_cluster_is_planned_on_the_newest_snapshot_of_the_default_branch_
         artifact(5, SNAPSHOT, repository=2),
         artifact(6, SNAPSHOT, branch="topic"),
         artifact(7, SNAPSHOT, expired=True),
+        artifact(8, SNAPSHOT),  # of a tag named main
+        artifact(9, SNAPSHOT),
     )
+    snapshots = [workflow_run(number, "schedule", workflow="snapshot.yml") for number in (1, 3)]
+    others = (
+        workflow_run(4, "push"),
+        workflow_run(5, "schedule", repository=2, workflow="snapshot.yml"),
+        {**workflow_run(8, "workflow_dispatch", workflow="snapshot.yml"), "head_sha": "f" * 40},
+        workflow_run(9, "push"),
+    )
+    github.runs = (*snapshots, *others)
     job = steps.run("plan.yml", "plan", DEMO)
     assert job.result == "success", job.log
-    assert "snapshot-demo: made at 2026-11-03T00:00:00Z by run 73" in job.log
+    assert "snapshot-demo: made at 2026-11-04T00:00:00Z by run 73" in job.log
     assert github.shown == ("", "")  # its store failed once
     assert "demo" in job.summary
     github.store = "http://store.invalid"
@@ -120,7 +130,7 @@ def test_a_cluster_that_is_new_is_validated_and_planned_after_the_merge(
     job = steps.run("plan.yml", "plan", DEMO)
     assert (job.result, "::notice::desired-state/demo/cluster.yaml is new" in job.log) == ("success", True), job.log
     assert "no problems" in job.log
-    assert github.asked == ("/repos/acme/kafka/contents/desired-state/demo/cluster.yaml?ref=main",)
+    assert github.asked == ("/repos/acme/kafka/contents/desired-state/demo/cluster.yaml?ref=refs%2Fheads%2Fmain",)
     assert list(steps.artifacts.glob("*/plan.json")) == []
 
 

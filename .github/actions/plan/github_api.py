@@ -66,13 +66,15 @@ class GitHub:
         if not re.fullmatch(r"[\x21-\x7e]+", self.token):
             raise GitHubError("GITHUB_TOKEN is empty, or holds what no token holds.")
 
-    def pages(self, path: str) -> Iterator[Json]:
-        """Yield every item of a list, page by page."""
-        address: str | None = f"{self._address(path)}?per_page={PAGE}"
+    def pages(self, path: str, name: str = "") -> Iterator[Json]:
+        """Yield every item of a list, page by page; `name`: the member of the answer that holds the list."""
+        address: str | None = f"{self._address(path)}{'&' if '?' in path else '?'}per_page={PAGE}"
         for _ in range(MOST_PAGES):
             if address is None:
                 return
             items, headers = self._sent("GET", address, None, is_repeatable=True)
+            if name and isinstance(items, dict):
+                items = items.get(name)
             if not isinstance(items, list):
                 raise GitHubError(f"GET {path}: the answer is no list.")
             yield from (item for item in items if isinstance(item, dict))
