@@ -31,6 +31,7 @@ _OF_THIS_REPOSITORY = (
     "actions/plan/reviewers.py",
     "actions/plan/summary.py",
     "actions/plan/unfinished_plan.py",
+    "actions/python.sh",
     "locks/base.txt",
     "locks/build.txt",
     "locks/loads.txt",

@@ -72,7 +72,7 @@ def test_what_the_workflows_call_is_written(reconciler: Program) -> None:
     called = {
         found for text in texts.values() for found in re.findall(r"(?<![\w/])\.github/[\w./-]+|\./\.github/\S+", text)
     }
-    assert len(called) >= 6
+    assert len(called) >= 5
     assert {one for one in called if not Path(one).exists()} == set()
 
 
@@ -106,7 +106,7 @@ def test_again_and_with_another_folder_nothing_changes(reconciler: Program) -> N
     told = written(reconciler)
     assert (told["written"], told["clusters"]) == ([], ["ninth", "prod-eu", "prod-us"])
     assert contents() == before
-    assert "Nothing to write: 19 files for github are there." in reconciler("init", "--ci", "github").err
+    assert "Nothing to write: 20 files for github are there." in reconciler("init", "--ci", "github").err
 
 
 def test_an_edited_file_is_kept_while_there_is_nothing_new(reconciler: Program) -> None:

@@ -134,7 +134,8 @@ class Pipelines:
                 if (checkout / path).is_dir():
                     shutil.copytree(checkout / path, kept / path)
                 elif (checkout / path).exists():
-                    shutil.copy(checkout / path, kept)
+                    (kept / path).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(checkout / path, kept / path)
 
 
 def bash(lines: list[str], folder: Path, variables: Mapping[str, str]) -> Captured:

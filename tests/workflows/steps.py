@@ -107,7 +107,15 @@ class WorkflowSteps:
         declared = yaml.safe_load(text)["jobs"][job]
         temp = self.folder / "temp"
         temp.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(temp / "plan", ignore_errors=True)
+        for name in (
+            "plan",
+            "planned",
+            "plans",
+            "results",
+            "runs",
+            "snapshot",
+        ):  # a runner has a new folder for each job
+            shutil.rmtree(temp / name, ignore_errors=True)
         context = {
             "matrix": matrix,
             "secrets": self.secrets,
@@ -219,11 +227,7 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _checkout(run: _Run, _: Mapping[str, str]) -> None:
-    """The workspace is there; what an earlier job left in it is not."""
-    for folder in ("results", "runs"):
-        shutil.rmtree(run.runner.workspace / folder, ignore_errors=True)
-    for name in ("plan.json", "plan.md"):
-        (run.runner.workspace / name).unlink(missing_ok=True)
+    """The workspace is there, and no job leaves anything in it."""
     (run.temp / "result").unlink(missing_ok=True)
 
 

@@ -15,6 +15,7 @@ import yaml
 from helpers.program.call import Program, captured
 from helpers.program.documents import edit
 from helpers.program.git import git
+from workflows.planted import CANARY, plant
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTERS = Path("kubernetes", "clusters")
@@ -342,3 +343,18 @@ def test_a_plan_that_is_refused_or_stale_is_not_applied(pod: Pod, tmp_path: Path
     commit_edit(tmp_path, "movedBytes: 250GiB", "movedBytes: 1GiB")
     refused = pod.runs()
     assert (refused.returncode, (pod.folder / "plans" / "plan.json").exists()) == (3, False), refused
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not can_make_rooms(), reason="only root may mount what a container sees")
+def test_a_job_runs_and_believes_nothing_that_is_planted(pod: Pod, tmp_path: Path) -> None:
+    plant(tmp_path, "/plans/canary")
+    git(tmp_path, "add", "--all", "--force", ":!pod")
+    git(tmp_path, "commit", "--quiet", "--message", "planted")
+    subprocess.run(["chown", "-R", f"{USER}:{USER}", tmp_path / ".git"], check=True)
+    first = pod.runs()
+    pod.approve(pod.digest)
+    applied = pod.runs()
+    assert (first.returncode, applied.returncode, "all 14 moves done" in applied.stdout) == (0, 0, True), applied
+    assert not (pod.folder / "plans" / "canary").exists()
+    assert CANARY not in first.stdout + first.stderr + applied.stdout + applied.stderr

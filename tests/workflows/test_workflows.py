@@ -131,8 +131,8 @@ def test_what_applies_waits_for_an_approval_and_applies_the_plan_of_its_own_run(
     # What the branch asks for by then withdraws a plan that destroys.
     (checkout,) = [step["with"] for step in job["steps"] if "actions/checkout@" in step.get("uses", "")]
     assert checkout["ref"] == "${{ github.ref }}"
-    (asked,) = [step for step in jobs["plan"]["steps"] if "reviewers.py" in step.get("run", "")]
-    assert asked["run"].endswith('reviewers.py "kafka-apply-$CLUSTER"')
+    (asked,) = [step for step in jobs["plan"]["steps"] if "python.sh reviewers" in step.get("run", "")]
+    assert asked["run"].endswith('reviewers "kafka-apply-$CLUSTER"')
 
 
 @pytest.mark.parametrize(("name", "before", "word"), [("apply", "plan", "apply"), ("continue", "find", "night")])

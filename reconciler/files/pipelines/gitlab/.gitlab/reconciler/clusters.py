@@ -30,11 +30,11 @@ def of_all(root: Path, variables: Mapping[str, str]) -> str:
     return f"# clusters {json.dumps(names)}\n" + ("include:\n" + "".join(parts) if parts else NOTHING)
 
 
-def of_plan(plan: Path, cluster: str, run: str, variables: Mapping[str, str]) -> str:
-    """Return the pipeline that applies a plan."""
+def of_plan(plan: Path, cluster: str, run: str, goal: Path, variables: Mapping[str, str]) -> str:
+    """Return the pipeline that applies a plan; beside `goal` is the result of the job so far."""
     document = json.loads(plan.read_text("utf-8"))
     if not document["stages"] and not document["topicChanges"]:
-        result = Path("result")
+        result = goal.with_name("result")
         if result.exists() and result.read_text("utf-8").startswith("2"):
             result.write_text("2\ndiffers, but no plan can mend it\n", "utf-8")
         return NOTHING
@@ -51,6 +51,6 @@ def included(name: str, inputs: Mapping[str, str]) -> str:
 if __name__ == "__main__":
     *asked, goal = sys.argv[1:]
     if asked[0] == "--apply":
-        Path(goal).write_text(of_plan(Path(asked[1]), asked[2], asked[3], os.environ), "utf-8")
+        Path(goal).write_text(of_plan(Path(asked[1]), asked[2], asked[3], Path(goal), os.environ), "utf-8")
     else:
         Path(goal).write_text(of_all(Path(asked[0]), os.environ), "utf-8")

@@ -1,15 +1,24 @@
-# Sourced by the jobs: installs the reconciler unless the image has it, and says how its exit code and first error are kept.
+# Sourced by the jobs: makes `reconciler-job`, installs the reconciler unless the image has it, and keeps its exit code.
 # Nothing but what base.txt names is installed, and nothing whose hash is not there: the job may hold a cluster's password.
-install() { venv/bin/pip install --quiet --disable-pip-version-check --only-binary :all: "$@"; }
+# So nothing else of the repository is run or believed: the environment is outside of it, -I keeps Python from modules in
+# it, pip obeys no file and few variables, and what was committed as `reconciler-job` is removed before the job begins.
+rm -rf reconciler-job
+mkdir reconciler-job
+for name in $(env | sed -n 's/^\(PIP_[A-Z_]*\)=.*/\1/p'); do
+    case $name in PIP_INDEX_URL | PIP_FIND_LINKS | PIP_CERT | PIP_PROXY) ;; *) unset "$name" ;; esac
+done
+export PIP_CONFIG_FILE=/dev/null
 if ! command -v reconciler >/dev/null; then
-    python3 -m venv venv
+    venv=$(mktemp -d)
+    install() { "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$@"; }
+    python3 -I -m venv "$venv"
     install --require-hashes -r .gitlab/reconciler/base.txt
     install --no-deps -r .gitlab/reconciler/reconciler.txt
-    PATH=$PWD/venv/bin:$PATH
+    PATH=$venv/bin:$PATH
 fi
 # told COMMAND...: runs it, and keeps its exit code and first error in `result`, for the one summary of all clusters.
 told() {
-    { code=0; "$@" || code=$?; echo "$code" >result; } 2>&1 | tee told.log
-    sed -nE '/^(error|violation): /{p;q}' told.log >>result
-    return "$(sed -n 1p result)"
+    { code=0; "$@" || code=$?; echo "$code" >reconciler-job/result; } 2>&1 | tee reconciler-job/log
+    sed -nE '/^(error|violation): /{p;q}' reconciler-job/log >>reconciler-job/result
+    return "$(sed -n 1p reconciler-job/result)"
 }
