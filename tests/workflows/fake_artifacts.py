@@ -42,6 +42,8 @@ class Artifacts:
     archive: bytes = b""
     store: str = ""
     unreviewed: frozenset[str] = frozenset()
+    branch_policies: Mapping[str, Mapping[str, bool] | None] = field(default_factory=dict)
+    deployers: Mapping[str, tuple[tuple[str, str | None], ...]] = field(default_factory=dict)
     is_unmerged: bool = False
     unmade: frozenset[str] = frozenset()
     failures: int = 0
@@ -72,6 +74,8 @@ class Artifacts:
             case "contents":
                 return Answer(404 if self.is_unmerged else 200, b"{}")
             case "environments":
+                if "/deployment-branch-policies" in rest:
+                    return self._page(path)
                 return self._environment(rest)
             case "git":
                 return self._ref(rest.removeprefix("ref/"))
@@ -81,10 +85,11 @@ class Artifacts:
                 return self._page(path)
 
     def _environment(self, name: str) -> Answer:
-        """Answer for one environment; each is there and asks somebody, but those of `unmade` and `unreviewed`."""
+        """Answer for one environment; unless a field says else it is there, asks somebody, and is for main alone."""
         reviewers = [] if name in self.unreviewed else [{"type": "User", "reviewer": {"login": "eve"}}]
         rules = [{"type": "branch_policy"}, {"type": "required_reviewers", "reviewers": reviewers}]
-        made = {"name": name, "protection_rules": rules}
+        policy = self.branch_policies.get(name, {"protected_branches": False, "custom_branch_policies": True})
+        made = {"name": name, "protection_rules": rules, "deployment_branch_policy": policy}
         return Answer(404 if name in self.unmade else 200, json.dumps(made).encode())
 
     def _ref(self, name: str) -> Answer:
@@ -123,6 +128,9 @@ class Artifacts:
             end = f"/{found[1]}"
             runs = [run for run in self.runs if run["head_branch"] == asked["branch"]]
             return "workflow_runs", tuple(run for run in runs if str(run["path"]).partition("@")[0].endswith(end))
+        if path.endswith("/deployment-branch-policies"):
+            named = self.deployers.get(path.split("/")[-2], (("main", "branch"),))
+            return "branch_policies", tuple({"id": 1, "name": name, "type": kind} for name, kind in named)
         if path.endswith("/jobs"):
             return "jobs", self.jobs.get(int(path.split("/")[-2]), ())
         if path.endswith("/approvals"):

@@ -4,6 +4,7 @@ import json
 import shutil
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from workflows.steps import Job, WorkflowSteps
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / ".github" / "actions" / "plan"
 DEMO = ROOT / "desired-state" / "demo"
+DEFAULT_BRANCH = {"repository": {"default_branch": "main"}}
 
 
 def told_of(folder: Path, names: list[str], summary: Path | None = None) -> tuple[int, list[list[str]]]:
@@ -93,27 +95,57 @@ def test_clusters_are_the_folders_with_a_cluster_document(tmp_path: Path) -> Non
     ]
 
 
+APPLY, CONTINUE = "kafka-apply-demo", "kafka-continue-demo"
+ONLY_MAIN = "choose `Selected branches and tags`, and name main there and nothing else"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("missing", "code", "told"),
-    [("", 0, ""), ("unmade", 1, "is not there"), ("unreviewed", 1, "has no required reviewers")],
+    ("change", "message"),
+    [
+        ({}, ""),
+        ({"deployers": {APPLY: (("main", None),), CONTINUE: (("main", None),)}}, ""),  # an older server
+        ({"unreviewed": frozenset({CONTINUE})}, ""),
+        ({"unmade": frozenset({APPLY})}, f"{APPLY} is not there"),
+        ({"unmade": frozenset({CONTINUE})}, f"{CONTINUE} is not there"),
+        ({"unreviewed": frozenset({APPLY})}, f"{APPLY} has no required reviewers"),
+        ({"branch_policies": {APPLY: None}}, f"{APPLY} lets every branch deploy, and so have its password"),
+        ({"branch_policies": {CONTINUE: None}}, f"{CONTINUE} lets every branch deploy, and so have its password"),
+        ({"branch_policies": {CONTINUE: {"protected_branches": True}}}, f"{CONTINUE} lets the rule that a branch is"),
+        *(
+            ({"deployers": {name: deployers}}, f"{name} lets {words} deploy, and so have its password")
+            for name in (APPLY, CONTINUE)
+            for deployers, words in (
+                ((("main", "tag"),), "the tag main"),
+                ((("main*", "branch"),), "the branch main*"),
+                ((("*", "branch"),), "the branch *"),
+                ((("master", "branch"),), "the branch master"),
+                ((("main", "branch"), ("main", "tag")), "the branch main, the tag main"),
+                ((("main", "branch"), ("release/*", "branch")), "the branch main, the branch release/*"),
+                ((), "the branch of no name"),
+            )
+        ),
+    ],
 )
-def test_an_environment_that_asks_nobody_is_refused(
-    github: Artifacts, tmp_path: Path, missing: str, code: int, told: str
+def test_an_environment_that_asks_nobody_or_takes_other_branches_is_refused(
+    github: Artifacts, tmp_path: Path, change: Mapping[str, object], message: str
 ) -> None:
-    if missing:
-        setattr(github, missing, frozenset({"kafka-apply-demo"}))
+    for name, value in change.items():
+        setattr(github, name, value)
     variables = {
         "GITHUB_API_URL": github.address,
         "GITHUB_REPOSITORY": "acme/kafka",
         "GITHUB_TOKEN": TOKEN,
+        "DEFAULT_BRANCH": "main",
         "RUNNER_TEMP": str(tmp_path),
     }
-    done = captured([sys.executable, PROGRAMS / "reviewers.py", "kafka-apply-demo"], env=variables)
-    assert (done.returncode, done.stderr) == (code, "")
-    assert done.stdout.startswith(f"::error::the environment kafka-apply-demo {told}" if code else "")
-    assert (tmp_path / "result").exists() == bool(code)
-    assert github.asked == ("/repos/acme/kafka/environments/kafka-apply-demo",)
+    done = captured([sys.executable, PROGRAMS / "reviewers.py", "demo"], env=variables)
+    assert (done.returncode, done.stderr) == (1 if message else 0, "")
+    assert done.stdout.startswith(f"::error::the environment {message}" if message else "")
+    assert (ONLY_MAIN in done.stdout) is (" lets " in message)
+    assert (tmp_path / "result").exists() == bool(message)
+    asked = {path.partition("?")[0].removeprefix("/repos/acme/kafka/environments/") for path in github.asked}
+    assert {APPLY, CONTINUE} <= asked
 
 
 @pytest.mark.deep
@@ -121,7 +153,7 @@ def test_a_cluster_whose_plan_nobody_would_be_asked_about_is_not_applied(
     github: Artifacts, steps: WorkflowSteps
 ) -> None:
     github.unmade = frozenset({"kafka-apply-demo"})
-    steps.event = {"github": {"token": TOKEN, "event_name": "push"}}
+    steps.event = {"github": {"token": TOKEN, "event_name": "push", "event": DEFAULT_BRANCH}}
     job = steps.run("apply-cluster.yml", "plan", {}, inputs={"cluster": "demo"})
     assert (job.result, "::error::the environment kafka-apply-demo is not there" in job.log) == ("failure", True), (
         job.log
@@ -148,7 +180,7 @@ def repository(steps: WorkflowSteps) -> WorkflowSteps:
     reconciler("apply", "plan.json", "--yes", cwd=workspace)
     drift(root / "drifted" / "snapshot.json")
     reconciler("init", "--ci", "github", cwd=workspace)
-    steps.event = {"github": {"token": TOKEN, "event_name": "push"}}
+    steps.event = {"github": {"token": TOKEN, "event_name": "push", "event": DEFAULT_BRANCH}}
     return steps
 
 

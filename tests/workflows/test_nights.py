@@ -24,6 +24,11 @@ DEMO = {"cluster": "demo"}
 NOTHING = "::notice::demo: nothing to go on with"
 
 
+def of_event(name: str) -> Mapping[str, object]:
+    """Return what GitHub says of an event: a schedule's names no repository."""
+    return {} if name == "schedule" else {"repository": {"default_branch": "main"}}
+
+
 @dataclass(slots=True)
 class Workflow:
     """apply.yml, run after run; what a run left is found by the next one."""
@@ -58,7 +63,9 @@ class Workflow:
         self.number += 1
         self.github.runs = (workflow_run(self.number, event), *self.github.runs)
         self.steps.environment = {**self.steps.environment, "GITHUB_RUN_ID": str(70 + self.number)}
-        self.steps.event = {"github": {"token": TOKEN, "event_name": event, "ref_name": "main", "event": {}}}
+        self.steps.event = {
+            "github": {"token": TOKEN, "event_name": event, "ref_name": "main", "event": of_event(event)}
+        }
 
     def merged(self) -> Job:
         """Return the first half of a run for a merge."""

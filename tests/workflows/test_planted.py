@@ -53,7 +53,7 @@ def test_github_runs_and_believes_nothing_that_is_planted(
     shutil.rmtree(top / ".github/actions/plan/__pycache__", ignore_errors=True)
     canary = planted(top, tmp_path)
     shutil.rmtree(temp)
-    steps.event = {"github": {"token": TOKEN, "event_name": "push", "ref_name": "main", "event": {}}}
+    steps.event = {"github": {"token": TOKEN, "event_name": "push", "ref_name": "main", "event": OWN}}
     ended = []
 
     def run(workflow: str, job: str, needs: Mapping[str, Job] | None = None) -> Job:

@@ -132,7 +132,8 @@ def test_what_applies_waits_for_an_approval_and_applies_the_plan_of_its_own_run(
     (checkout,) = [step["with"] for step in job["steps"] if "actions/checkout@" in step.get("uses", "")]
     assert checkout["ref"] == "${{ github.ref }}"
     (asked,) = [step for step in jobs["plan"]["steps"] if "python.sh reviewers" in step.get("run", "")]
-    assert asked["run"].endswith('reviewers "kafka-apply-$CLUSTER"')
+    assert asked["run"].endswith('reviewers "$CLUSTER"')
+    assert asked["env"]["DEFAULT_BRANCH"] == "${{ github.event.repository.default_branch }}"
 
 
 @pytest.mark.parametrize(("name", "before", "word"), [("apply", "plan", "apply"), ("continue", "find", "night")])
