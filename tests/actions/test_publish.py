@@ -20,6 +20,8 @@ pytestmark = pytest.mark.long
 
 PROGRAM = ROOT / ".github" / "actions" / "plan" / "publish.py"
 TOKEN = "ghs_c4n4ryC4N4RYc4n4ry"  # noqa: S105 - a canary, of no account
+COMMIT = "c0ffee" + "0" * 34
+"""The newest commit of the pull request; GITHUB_SHA is that of GitHub's trial merge."""
 EMPTY = replace(sample_plan(), stages=(), topic_changes=(), violations=(), warnings=())
 
 
@@ -37,7 +39,8 @@ def publish(
     for index, plan in enumerate(plans):
         files += ["--markdown", str(folder / f"plan-{index}.md")]
         (folder / f"plan-{index}.md").write_text(as_markdown.plan(plan), "utf-8")
-    event = {"pull_request": {"number": number}} if number else {"ref": "refs/heads/main"}
+    pull_request = {"number": number, "head": {"sha": COMMIT}}
+    event = {"pull_request": pull_request} if number else {"ref": "refs/heads/main"}
     (folder / "event.json").write_text(json.dumps(event))
     given = {
         "PATH": os.environ["PATH"],
@@ -45,6 +48,7 @@ def publish(
         "GITHUB_API_URL": github.address,
         "GITHUB_REPOSITORY": REPOSITORY,
         "GITHUB_EVENT_PATH": str(folder / "event.json"),
+        "GITHUB_SHA": "f" * 40,
         "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
         "GITHUB_OUTPUT": str(folder / "output"),
         **variables,
@@ -91,7 +95,7 @@ def test_what_others_wrote_is_never_touched(github: FakeGitHub, tmp_path: Path) 
     ]
     github.add(8, body)
     github.labels[7] += ["bug", "plan: mine", "moves data", "Plan: Metadata Only", "plan: leaders only"]
-    assert publish(github, tmp_path, EMPTY).code == 0
+    assert publish(github, tmp_path, EMPTY, more=("--keep-others",)).code == 0
     assert github.bodies(7) == [*theirs, as_markdown.plan(EMPTY)]
     assert github.bodies(8) == [body]
     assert github.labels[7] == ["bug", "plan: mine", "moves data", "plan: no changes"]
@@ -105,6 +109,38 @@ def test_several_clusters_have_a_comment_each_and_the_heaviest_label(github: Fak
     assert [body.split("\n")[0] for body in github.bodies(7)] == [f"<!-- reconciler plan {name} -->" for name in "bac"]
     assert github.labels[7] == ["plan: destroys", "plan: irreversible"]
     assert publish(github, tmp_path, leaders, leaders).code == 1
+
+
+def test_what_this_run_did_not_renew_is_folded_with_the_commit_and_its_labels_go(
+    github: FakeGitHub, tmp_path: Path
+) -> None:
+    gone = replace(sample_plan(), cluster_name="gone")
+    theirs = github.add(7, as_markdown.plan(gone), "mallory")["body"]
+    what_if = github.add(7, as_markdown.plan(gone).replace("reconciler plan", "reconciler what-if", 1))["body"]
+    assert publish(github, tmp_path, sample_plan(), gone).code == 0
+    github.labels[7].append("bug")
+    assert "plan: moves data" in github.labels[7]
+    for _ in range(2):  # the plan of one has failed, or its folder is gone
+        assert publish(github, tmp_path, EMPTY).code == 0
+        assert github.labels[7] == ["bug", "plan: no changes"]
+        assert github.bodies(7)[:3] == [theirs, what_if, as_markdown.plan(EMPTY)]
+        marker, outdated, summary, *rest = github.bodies(7)[3].split("\n")
+        assert (marker, outdated) == ("<!-- reconciler plan gone -->", "<!-- reconciler outdated -->")
+        assert summary == f"<details><summary>Outdated: commit {COMMIT} has no plan of this cluster.</summary>"
+        assert "\n".join(rest).endswith("</details>\n")
+    assert publish(github, tmp_path).code == 0  # no cluster has a plan
+    assert github.labels[7] == ["bug"]
+    assert [body.count("<summary>Outdated") for body in github.bodies(7)] == [0, 0, 1, 1]
+    assert publish(github, tmp_path, gone).code == 0  # a later commit has one again
+    assert github.bodies(7)[3] == as_markdown.plan(gone)
+    assert len(github.bodies(7)) == 4
+
+
+def test_a_comment_that_is_too_long_to_be_folded_loses_its_text(github: FakeGitHub, tmp_path: Path) -> None:
+    github.add(7, "<!-- reconciler plan long -->\n" + "x" * 65_500)
+    assert publish(github, tmp_path).code == 0
+    (body,) = github.bodies(7)
+    assert (len(body) < 400, COMMIT in body, "x" * 10 in body) == (True, True, False)
 
 
 def test_a_token_of_somebody_else_is_told_before_it_makes_a_comment_a_run(github: FakeGitHub, tmp_path: Path) -> None:
@@ -273,7 +309,9 @@ def test_a_file_that_is_no_plans_markdown_is_refused(
     assert (ended.code, words in ended.out, github.requests) == (1, True, [])
 
 
-@pytest.mark.parametrize("more", [(), ("--markdown", "x", "--pull-request", "0"), ("--markdown", "x", "--nonsense")])
+@pytest.mark.parametrize(
+    "more", [("--markdown",), ("--markdown", "x", "--pull-request", "0"), ("--markdown", "x", "--nonsense")]
+)
 def test_wrong_usage_is_64(github: FakeGitHub, tmp_path: Path, more: tuple[str, ...]) -> None:
     assert publish(github, tmp_path, more=more).code == 64
 

@@ -1,13 +1,15 @@
 """Shows plans on a pull request: one comment a cluster kept up to date, labels, and the step summary.
 
-    python3 publish.py --markdown plan.md [--markdown other.md ...]
+    python3 publish.py [--markdown plan.md] [--markdown other.md ...]
 
 Each file is what `reconciler plan -o markdown` or `show PLAN -o markdown` printed. Its first line names the cluster:
 the comment that begins with the same line, and that this author wrote, is brought up to date; without one it is made.
-Of the pull request's labels only those of LABELS, with the prefix before them, are ever set or taken away: give all
-clusters' files in one call. Whatever can be read is read from GitHub's variables: GITHUB_TOKEN, GITHUB_API_URL,
-GITHUB_REPOSITORY, GITHUB_EVENT_PATH, GITHUB_STEP_SUMMARY, GITHUB_OUTPUT. The token needs `pull-requests: write`, and
-`issues: write` where a label is not there yet.
+Of the pull request's labels only those of LABELS, with the prefix before them, are ever set or taken away. Give all
+clusters' files in one call: a plan's comment of this author that has no file here is folded as outdated, with
+the commit that has no such plan. So neither a comment nor a label outlives its plan.
+Whatever can be read is read from GitHub's variables: GITHUB_TOKEN, GITHUB_API_URL, GITHUB_REPOSITORY,
+GITHUB_EVENT_PATH, GITHUB_STEP_SUMMARY, GITHUB_OUTPUT. The token needs `pull-requests: write`, and `issues: write` where a label is not
+there yet.
 
 Exit codes: 0 done, or nothing more than the summary could be written (no pull request; a token that may only read, as
 that of a fork) - 1 error - 64 wrong usage.
@@ -42,6 +44,8 @@ BODY_LIMIT = 65_536
 SUMMARY_LIMIT = 1024 * 1024
 USAGE = 64
 _MARKER = re.compile(r"<!-- reconciler (?:plan|what-if|rollback) [A-Za-z0-9._%-]+ -->")
+_PLAN_MARKER = re.compile(r"<!-- reconciler plan [A-Za-z0-9._%-]+ -->")
+_OUTDATED = "<!-- reconciler outdated -->"
 _LABEL_LINE = re.compile(r"<!-- reconciler labels: ([a-z, ]+) -->")
 _MOST_BYTES = 4 * BODY_LIMIT
 _NOTE = "\n\n*Left out here: a step's summary holds 1 MiB. The comment, or the job's files, have it.*\n\n"
@@ -64,9 +68,9 @@ def main(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
     """Publish, and return the exit code; every error ends here, as a sentence."""
     asked = _parser().parse_args(arguments)
     try:
-        comments = read_comments(asked.markdown)
+        comments = read_comments(asked.markdown or ())
         has_summary = write_summary(comments, variables)
-        number = asked.pull_request or pull_request_of(variables)
+        number = asked.pull_request or _event(variables)[0]
         if number is None:
             _tell("no pull request here: nothing is commented")
             return 0
@@ -120,18 +124,24 @@ def write_summary(comments: Sequence[Comment], variables: Mapping[str, str]) -> 
     return True
 
 
-def pull_request_of(variables: Mapping[str, str]) -> int | None:
-    """Return the pull request that the workflow runs for, None for any other event."""
+def _event(variables: Mapping[str, str]) -> tuple[int | None, str]:
+    """Return the pull request that the workflow runs for, None for any other event, and its newest commit.
+
+    GITHUB_SHA is another commit: GitHub's own, which merges the pull request on trial, and which nobody can look up.
+    """
     path = variables.get("GITHUB_EVENT_PATH")
     if not path:
-        return None
+        return None, ""
     try:
         event = json.loads(Path(path).read_text("utf-8"))
     except ValueError:
         raise PublishError("GITHUB_EVENT_PATH holds no JSON.") from None
     found = event.get("pull_request") if isinstance(event, dict) else None
     number = found.get("number") if isinstance(found, dict) else None
-    return number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else None
+    is_number = isinstance(number, int) and not isinstance(number, bool) and number > 0
+    head = found.get("head") if isinstance(found, dict) else None
+    commit = str(head.get("sha")) if isinstance(head, dict) else ""
+    return number if is_number else None, commit if re.fullmatch(r"[0-9a-f]{40}", commit) else ""
 
 
 def bring_up_to_date(github: GitHub, number: int, comment: Comment, author: str, *, is_new_wanted: bool) -> str:
@@ -160,6 +170,31 @@ def bring_up_to_date(github: GitHub, number: int, comment: Comment, author: str,
             if first is None:
                 raise
     raise GitHubError(f"The comment on pull request {number} could not be written, {ATTEMPTS} times.")
+
+
+def fold_others(github: GitHub, number: int, comments: Sequence[Comment], author: str, commit: str) -> int:
+    """Mark this author's comments of other clusters' plans as outdated, and return how many there are."""
+    renewed = {comment.marker for comment in comments}
+    count = 0
+    for each in list(github.pages(f"issues/{number}/comments")):
+        body = _own_body(each, author)
+        marker, _, rest = body.partition("\n")
+        marker = marker.rstrip("\r")
+        if not _PLAN_MARKER.fullmatch(marker) or marker in renewed:
+            continue
+        count += 1
+        if rest.startswith(_OUTDATED):
+            continue
+        cause = f"commit {commit} has no plan of this cluster" if commit else "the pull request has no such plan now"
+        head = f"{marker}\n{_OUTDATED}\n<details><summary>Outdated: {cause}.</summary>\n"
+        folded = f"{head}\n{rest}\n\n</details>\n"
+        if len(folded.encode("utf-16-le")) // 2 > BODY_LIMIT:
+            folded = f"{head}\nIt was too long to be kept here.\n\n</details>\n"
+        try:
+            github.send("PATCH", f"issues/comments/{_id(each)}", {"body": folded})
+        except NotFoundError:
+            continue
+    return count
 
 
 def set_labels(github: GitHub, number: int, wanted: Sequence[str], prefix: str) -> None:
@@ -204,6 +239,8 @@ def _on_pull_request(
         for comment in comments:
             is_new_wanted = not asked.only_changes or comment.labels != NATURES[:1]
             addresses.append(bring_up_to_date(github, number, comment, asked.author, is_new_wanted=is_new_wanted))
+        if not asked.keep_others:
+            fold_others(github, number, comments, asked.author, _event(variables)[1])
         if not asked.no_labels:
             set_labels(github, number, wanted, asked.label_prefix)
     except ReadOnlyError as error:
@@ -217,13 +254,16 @@ def _on_pull_request(
 
 def _own(github: GitHub, number: int, comment: Comment, author: str) -> list[Json]:
     """Return this author's comments of that cluster, the oldest first."""
-    found = []
-    for each in github.pages(f"issues/{number}/comments"):
-        user, body = each.get("user"), each.get("body")
-        is_ours = isinstance(user, dict) and user.get("login") == author
-        if is_ours and isinstance(body, str) and body.split("\n")[0].rstrip("\r") == comment.marker:
-            found.append(each)
-    return sorted(found, key=_id)
+    listed = github.pages(f"issues/{number}/comments")
+    own = [each for each in listed if _own_body(each, author).split("\n")[0].rstrip("\r") == comment.marker]
+    return sorted(own, key=_id)
+
+
+def _own_body(comment: Json, author: str) -> str:
+    """Return the text of a comment of this author, empty for those of others."""
+    user, body = comment.get("user"), comment.get("body")
+    is_own = isinstance(user, dict) and user.get("login") == author
+    return body if is_own and isinstance(body, str) else ""
 
 
 def _refuse_another(made: Json, author: str) -> None:
@@ -279,15 +319,14 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--markdown", metavar="FILE", action="append", required=True, help="a plan's Markdown; again for more"
-    )
+    parser.add_argument("--markdown", metavar="FILE", action="append", help="a plan's Markdown; again for more")
     parser.add_argument("--pull-request", metavar="N", type=_positive, help="instead of the event's own")
     parser.add_argument(
         "--author", default="github-actions[bot]", help="whose comments are ours (default: %(default)s)"
     )
     parser.add_argument("--label-prefix", default="plan: ", help="before each label (default: '%(default)s')")
     parser.add_argument("--no-labels", action="store_true", help="leave all labels alone")
+    parser.add_argument("--keep-others", action="store_true", help="fold no comment of a cluster that has no file here")
     parser.add_argument("--only-changes", action="store_true", help="begin no comment for a plan without changes")
     parser.add_argument("--pause", metavar="SECONDS", type=float, default=1.0, help="before a second attempt")
     return parser
