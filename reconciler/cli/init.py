@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.command.exits import Exit
-from reconciler.command.options import JSON, TEXT, Asked
+from reconciler.command.options import FILES, JSON, TEXT, Asked
 from reconciler.command.terminal import tell, write
 from reconciler.command.verbs import option, verb
 
@@ -32,10 +32,11 @@ NEXT = {
     examples="""
         reconciler init --demo
         reconciler init --cluster prod-eu
-        reconciler init --ci github
+        reconciler init --ci github --index https://packages.example.com/simple
     """,
     notes="""
-        With --ci, DIR is the repository's top, by default this folder, and the root (-C) lies below it.
+        With --ci, DIR is the repository's top, by default this folder, and the root (-C) lies below it. Jobs
+        on GitHub and GitLab, which hold a password, install the reconciler from --wheel or --index.
     """,
 )
 @click.argument("folder", metavar="[DIR]", required=False)
@@ -45,12 +46,25 @@ NEXT = {
     type=click.Choice(sorted(NEXT)),
     help="Write pipelines that plan, ask for a review and apply, cluster by cluster.",
 )
-def command(asked: Asked, folder: str | None, *, demo: bool, ci: str | None) -> int:
+@option("--wheel", metavar="FILE", type=FILES, help="With --ci: the wheel that jobs install; kept in the repository.")
+@option("--index", metavar="URL", help="With --ci: your index of packages, from which jobs install it.")
+def command(
+    asked: Asked, folder: str | None, *, demo: bool, ci: str | None, wheel: str | None, index: str | None
+) -> int:
     """Write a commented layout into DIR, by default the root (-C); what a person wrote is never overwritten."""
     if ci is not None:
         if demo or asked.inputs.cluster:
             raise click.UsageError("--ci is for all clusters of the root: leave --demo and --cluster out.")
-        return _pipelines(asked, Path(folder or "."), ci)
+        needs_source = ci != "kubernetes"
+        if (wheel is not None) + (index is not None) != needs_source:
+            raise click.UsageError(
+                f"--ci {ci} needs --wheel FILE or --index URL: no release is published, and jobs hold a password."
+                if needs_source
+                else "--ci kubernetes takes neither --wheel nor --index: its jobs run an image."
+            )
+        return _pipelines(asked, Path(folder or "."), ci, wheel, index or "")
+    if wheel or index:
+        raise click.UsageError("--wheel and --index say what --ci github or --ci gitlab installs: give it, too.")
     from reconciler.render.as_json import document
     from reconciler.workflow.demo import write_demo
     from reconciler.workflow.init import write_layout
@@ -80,12 +94,12 @@ def _again(verb: str, root: str, name: str) -> str:
     return f"reconciler {verb}{where} --cluster {name}"
 
 
-def _pipelines(asked: Asked, folder: Path, ci: str) -> int:
+def _pipelines(asked: Asked, folder: Path, ci: str, wheel: str | None, index: str) -> int:
     from reconciler.render.as_json import document
     from reconciler.workflow.pipelines import Edited, write_pipelines
 
     try:
-        made = write_pipelines(folder, asked.inputs.root, ci)
+        made = write_pipelines(folder, asked.inputs.root, ci, wheel, index)
     except Edited as error:
         for difference in error.differences.values():
             tell(difference.rstrip("\n"))

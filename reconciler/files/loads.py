@@ -201,7 +201,7 @@ def _dataset(folder: str) -> Any:
     try:
         from pyarrow import dataset, fs
     except ImportError:
-        raise LoadsUnreadable("--loads needs pyarrow: pip install 'kafka-reconciler[loads]'", code="KR151") from None
+        raise LoadsUnreadable("--loads needs pyarrow: pip install 'WHEEL[loads]'", code="KR151") from None
     with _readable(folder):
         system, path = _place(folder)
         kind = system.get_file_info(path).type

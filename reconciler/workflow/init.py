@@ -109,7 +109,7 @@ _README = """\
 # Policies
 Each `policies/*.sql`, of the desired-state root or of a cluster's folder, is one query in Spark SQL over the plan. Every row
 that it returns is a violation: the plan is shown, `plan` exits with 3, and `apply` refuses it. Nothing in this folder holds:
-copy what you want into `policies`. Policies need `pip install 'kafka-reconciler[spark]'` and Java 17; `plan` takes some
+copy what you want into `policies`. Policies need `pip install 'WHEEL[spark]'` and Java 17; `plan` takes some
 10 seconds longer with them.
 
 The comment that a file begins with is the rule in words, and heads each violation. The columns of a row follow, with their

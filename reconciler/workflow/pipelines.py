@@ -24,7 +24,7 @@ from reconciler.files.pipelines import (
     read_record,
     record_text,
 )
-from reconciler.files.raw import write_atomically
+from reconciler.files.raw import read_bytes, write_atomically
 from reconciler.model.codec import Key
 from reconciler.model.problem import ReconcilerError
 from reconciler.model.words import named_some
@@ -36,6 +36,9 @@ _EACH = "CLUSTER"
 """Stands for a cluster's name: a file whose name has it is written for each, and in any other a line that has it."""
 _IN_KUBERNETES = re.compile(r"[a-z0-9]([a-z0-9-]{,39}[a-z0-9])?")
 """What fits behind `reconciler-` as the name of a CronJob."""
+_INDEX = re.compile(r"https://[^\s@]+")
+"""A password in an address would be committed."""
+_WHEEL = ".whl"
 _PLAIN = re.compile(r"[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
 _MOST_NAMED = 5
 
@@ -59,12 +62,18 @@ class NotNameable(ReconcilerError):
     code = "KR032"
 
 
+class NotInstallable(ReconcilerError):
+    """The pipelines could not install this very version from there."""
+
+    code = "KR034"
+
+
 class Edited(ReconcilerError):
     """Files that a person wrote or edited stand where others are to be written; `differences`: a diff of each."""
 
     code = "KR033"
 
-    def __init__(self, theirs: Mapping[str, str], ours: Mapping[str, str]) -> None:
+    def __init__(self, theirs: Mapping[str, bytes], ours: Mapping[str, bytes]) -> None:
         self.differences = {name: _difference(name, theirs[name], ours[name]) for name in sorted(theirs)}
         named = named_some(tuple(self.differences), _MOST_NAMED)
         way_out = "move each away, run init again, and bring back by hand what is yours"
@@ -73,29 +82,33 @@ class Edited(ReconcilerError):
         )
 
 
-def _difference(name: str, theirs: str, ours: str) -> str:
-    before, after = (text.splitlines(keepends=True) for text in (theirs, ours))
+def _difference(name: str, theirs: bytes, ours: bytes) -> str:
+    if name.endswith(_WHEEL):
+        return f"{name} is another file\n"
+    before, after = (content.decode("utf-8", "replace").splitlines(keepends=True) for content in (theirs, ours))
     return "".join(difflib.unified_diff(before, after, f"{name} (there)", f"{name} (init)", n=1))
 
 
-def write_pipelines(folder: Path, root: str, system: str) -> Pipelines:
+def write_pipelines(folder: Path, root: str, system: str, wheel: str | None = None, index: str = "") -> Pipelines:
     """Write the pipelines of the clusters below that root, and say what was done.
 
-    Raises NotNameable, Edited, and a ReconcilerError where a file cannot be written; before the first is written.
+    On GitHub and GitLab jobs install the `wheel`, which is kept beside their locks, or what the `index` has. Raises
+    NotNameable, NotInstallable, Edited, and a ReconcilerError if a file cannot be written; before the first is written.
     """
     clusters = cluster_names(root)
-    texts = _texts(system, _root_from(folder, root), clusters)
+    wanted = {name: text.encode() for name, text in _texts(system, _root_from(folder, root), clusters).items()}
+    if system != KUBERNETES:
+        home = ".github/locks" if system == GITHUB else GITLAB_HOME
+        wanted |= {f"{home}/{name}": content for name, content in _installed(wheel, index).items()}
     record = read_record(folder)
     before = record.get(system, {})
-    there = {name: content for name in {*texts, *before} if (content := _content(folder, name)) is not None}
+    there = {name: content for name in {*wanted, *before} if (content := _content(folder, name)) is not None}
     unedited = {name for name in there if before.get(name) == digest_of(there[name])}
-    wanted = {name: text.encode() for name, text in texts.items()}
     new = {name for name in wanted if there.get(name) != wanted[name]}
     kept = {name for name in new - unedited if name in there and before.get(name) == digest_of(wanted[name])}
     in_the_way = (new - unedited - kept) & set(there)
     if in_the_way:
-        theirs = {name: there[name].decode("utf-8", "replace") for name in in_the_way}
-        raise Edited(theirs, texts)
+        raise Edited({name: there[name] for name in in_the_way}, wanted)
     written = sorted(new - kept)
     removed = sorted((set(before) - set(wanted)) & unedited)
     for name in written:
@@ -124,10 +137,23 @@ def _root_from(folder: Path, root: str) -> str:
 def _texts(system: str, root: str, clusters: Sequence[str]) -> Mapping[str, str]:
     """Return the files as they are for that root; they are made for one called `desired-state`."""
     texts = {name: text.replace(DEFAULT_ROOT, root) for name, text in pipeline_texts(system).items()}
-    if system == KUBERNETES:
-        return _for_each(texts, clusters)
-    home = ".github/locks" if system == GITHUB else GITLAB_HOME
-    return {**texts, f"{home}/reconciler.txt": f"{DISTRIBUTION}=={version(DISTRIBUTION)}\n"}
+    return _for_each(texts, clusters) if system == KUBERNETES else texts
+
+
+def _installed(wheel: str | None, index: str) -> Mapping[str, bytes]:
+    """Return the lock of the reconciler itself, and the wheel that it names by its hash."""
+    pin = f"{DISTRIBUTION}=={version(DISTRIBUTION)}"
+    if wheel is None:
+        if not _INDEX.fullmatch(index):
+            raise NotInstallable(f"{index} is no index of packages: give an https address without a name or password")
+        return {"reconciler.txt": f"--index-url {index}\n{pin}\n".encode()}
+    name = f"{DISTRIBUTION.replace('-', '_')}-{version(DISTRIBUTION)}-py3-none-any{_WHEEL}"
+    if Path(wheel).name != name:
+        raise NotInstallable(f"{wheel} is not the wheel of this version: give the file {name}")
+    content = read_bytes(wheel, "wheel", NotInstallable.code)
+    # pip looks for links beside the file that names them, and takes nothing else.
+    lock = f"--no-index\n--find-links .\n{pin} --hash={digest_of(content)}\n"
+    return {name: content, "reconciler.txt": lock.encode()}
 
 
 def _for_each(texts: Mapping[str, str], clusters: Sequence[str]) -> Mapping[str, str]:

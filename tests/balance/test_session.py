@@ -99,7 +99,7 @@ def test_an_old_or_strange_java_is_told_by_its_path(tmp_path: Path, says: str, s
 @pytest.mark.parametrize("missing", ["pyspark", "py4j", "pyarrow"])
 def test_a_missing_spark_says_how_to_install_it(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.balance.spark.session.find_spec", lambda name: None if name == missing else name)
-    with pytest.raises(ReconcilerError, match=r"pip install 'kafka-reconciler\[spark\]'"), spark_session(SparkChoice()):
+    with pytest.raises(ReconcilerError, match=r"pip install 'WHEEL\[spark\]'"), spark_session(SparkChoice()):
         pass
 
 

@@ -55,7 +55,7 @@ def test_what_is_not_there_is_told_before_spark_starts(
 def test_a_missing_spark_is_told_before_a_cluster_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.balance.spark.session.find_spec", lambda _name: None)
     asked = SparkJob(datetime(2026, 3, 29, tzinfo=UTC), ["nowhere"])
-    with pytest.raises(ReconcilerError, match=r"pip install 'kafka-reconciler\[spark\]'"):
+    with pytest.raises(ReconcilerError, match=r"pip install 'WHEEL\[spark\]'"):
         make_balance(Inputs(root=str(tmp_path)), asked)
 
 

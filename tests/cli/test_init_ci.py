@@ -4,13 +4,15 @@ import hashlib
 import json
 import os
 import re
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli.test_json_outputs import check
-from helpers.program.call import Ended, Program
+from helpers.program.call import Ended, Program, captured
+from workflows.planted import wheel
 
 pytestmark = pytest.mark.long
 
@@ -18,6 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORD = ".reconciler-ci.json"
 PIN = ".github/locks/reconciler.txt"
 PLAN = ".github/workflows/plan.yml"
+INDEX = ("--index", "https://packages.invalid/simple")
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+WHEEL = f"kafka_reconciler-{VERSION}-py3-none-any.whl"
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +46,7 @@ def contents(top: Path = Path()) -> dict[str, bytes]:
 
 def written(reconciler: Program, *more: str, ci: str = "github") -> dict[str, Any]:
     """Return what `init --ci -o json` prints."""
-    ended = reconciler(*more, "init", "--ci", ci, "-o", "json")
+    ended = reconciler(*more, "init", "--ci", ci, *INDEX, "-o", "json")
     assert ended.code == 0, ended
     check("pipelines", ended.out)
     told: dict[str, Any] = json.loads(ended.out)
@@ -50,7 +55,7 @@ def written(reconciler: Program, *more: str, ci: str = "github") -> dict[str, An
 
 def refused(reconciler: Program, *more: str) -> Ended:
     before = contents()
-    ended = reconciler(*more, "init", "--ci", "github")
+    ended = reconciler(*more, "init", "--ci", "github", *INDEX)
     assert (ended.code, contents()) == (1, before)
     return ended
 
@@ -60,7 +65,7 @@ def test_what_is_written_for_github_is_what_runs_in_this_repository(reconciler: 
     found = contents()
     assert set(found) == {RECORD, *told["files"]} == {RECORD, *told["written"]}
     assert told["clusters"] == ["prod-eu", "prod-us"]
-    assert found.pop(PIN) == b"kafka-reconciler==%s\n" % project()["project"]["version"].encode()
+    assert found.pop(PIN) == f"--index-url {INDEX[1]}\nkafka-reconciler=={VERSION}\n".encode()
     del found[RECORD]
     assert {name for name, content in found.items() if content != (ROOT / name).read_bytes()} == set()
     assert {name for name in found if os.access(name, os.X_OK) != os.access(ROOT / name, os.X_OK)} == set()
@@ -106,7 +111,7 @@ def test_again_and_with_another_folder_nothing_changes(reconciler: Program) -> N
     told = written(reconciler)
     assert (told["written"], told["clusters"]) == ([], ["ninth", "prod-eu", "prod-us"])
     assert contents() == before
-    assert "Nothing to write: 20 files for github are there." in reconciler("init", "--ci", "github").err
+    assert "Nothing to write: 20 files for github are there." in reconciler("init", "--ci", "github", *INDEX).err
 
 
 def test_an_edited_file_is_kept_while_there_is_nothing_new(reconciler: Program) -> None:
@@ -114,7 +119,7 @@ def test_an_edited_file_is_kept_while_there_is_nothing_new(reconciler: Program) 
     Path(PLAN).write_text("mine")
     before = contents()
     assert (written(reconciler)["kept"], contents()) == ([PLAN], before)
-    assert f"Left as you edited them: {PLAN}." in reconciler("init", "--ci", "github").err
+    assert f"Left as you edited them: {PLAN}." in reconciler("init", "--ci", "github", *INDEX).err
 
 
 def from_an_earlier_version(text: str) -> None:
@@ -183,7 +188,7 @@ def test_a_link_out_of_the_repository_is_not_written_through(reconciler: Program
     top = tmp_path / "top"
     add_cluster(top / "desired-state", "prod-eu")
     (top / ".github").symlink_to(tmp_path / "outside")
-    ended = reconciler("-C", str(top / "desired-state"), "init", "--ci", "github", str(top))
+    ended = reconciler("-C", str(top / "desired-state"), "init", "--ci", "github", *INDEX, str(top))
     assert (ended.code, "(KR132)" in ended.err) == (1, True), ended
     assert list((tmp_path / "outside").iterdir()) == []
 
@@ -192,3 +197,74 @@ def test_pipelines_are_for_all_clusters(reconciler: Program) -> None:
     assert reconciler("init", "--ci", "github", "--cluster", "prod-eu").code == 64
     assert reconciler("init", "--ci", "github", "--demo").code == 64
     assert contents() == {}
+
+
+@pytest.mark.parametrize(("ci", "home"), [("github", ".github/locks"), ("gitlab", ".gitlab/reconciler")])
+def test_a_wheel_is_kept_and_installed_by_its_hash_and_no_other_file_is(
+    reconciler: Program, tmp_path: Path, ci: str, home: str
+) -> None:
+    given = wheel(tmp_path, Path("/bin/true"))
+    for _ in range(2):
+        assert reconciler("init", "--ci", ci, "--wheel", str(given)).code == 0
+    assert Path(home, WHEEL).read_bytes() == given.read_bytes()
+    lock = Path(home, "reconciler.txt").read_text()
+    assert f"--hash=sha256:{hashlib.sha256(given.read_bytes()).hexdigest()}" in lock
+    goal = [
+        "--target",
+        str(tmp_path / "goal"),
+        "--quiet",
+        "--no-deps",
+        "--disable-pip-version-check",
+        "--only-binary=:all:",
+    ]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "install", *goal, "-r", f"{home}/reconciler.txt"]
+    assert captured(pip).returncode == 0
+    assert (tmp_path / "goal" / "reconciler_shim.py").exists()
+    Path(home, WHEEL).write_bytes(given.read_bytes() + b"\0")
+    swapped = captured(pip)
+    assert (swapped.returncode, "HASHES" in swapped.stderr) == (1, True), swapped.stderr
+    ended = reconciler("init", "--ci", ci, "--wheel", str(given))
+    assert f"Left as you edited them: {home}/{WHEEL}." in ended.err
+
+
+@pytest.mark.parametrize("ci", ["github", "gitlab"])
+@pytest.mark.parametrize(
+    ("source", "code", "words"),
+    [
+        ((), 64, "needs --wheel FILE or --index URL: no release is published"),
+        ((*INDEX, "--wheel", WHEEL), 64, "needs --wheel FILE or --index URL"),
+        (("--index", "http://packages.invalid/simple"), 1, "(KR034)"),
+        (("--index", "https://eve:secret@packages.invalid/simple"), 1, "(KR034)"),
+        (("--index", "https://packages.invalid/simple --trusted-host x"), 1, "(KR034)"),
+        (("--index", "https://packages.invalid/simple\nrequests"), 1, "(KR034)"),
+        (("--wheel", "other-1.0-py3-none-any.whl"), 1, f"give the file {WHEEL} (KR034)"),
+        (("--wheel", WHEEL), 1, "(KR034)"),  # it is not there
+    ],
+)
+def test_where_jobs_install_from_has_to_be_said(
+    reconciler: Program, ci: str, source: tuple[str, ...], code: int, words: str
+) -> None:
+    ended = reconciler("init", "--ci", ci, *source)
+    assert (ended.code, words in ended.err, contents()) == (code, True, {}), ended
+
+
+def test_kubernetes_runs_an_image_and_a_layout_installs_nothing(reconciler: Program) -> None:
+    assert reconciler("init", "--ci", "kubernetes", *INDEX).code == 64
+    assert reconciler("init", *INDEX).code == 64
+    assert contents() == {}
+
+
+def test_nobody_is_sent_to_a_name_on_the_public_index() -> None:
+    places = [
+        *(ROOT / "reconciler").rglob("*.*"),
+        *(ROOT / ".github").rglob("*.*"),
+        *(ROOT / "desired-state").rglob("*.md"),
+    ]
+    texts = {
+        path: path.read_text("utf-8")
+        for path in [*places, ROOT / "README.md"]
+        if path.suffix in {".py", ".md", ".sh", ".yml"}
+    }
+    install = re.compile(r"pip[^\n]*install[^\n]*kafka-reconciler|kafka-reconciler==")
+    history = ROOT / ".github" / "CHANGELOG.md"
+    assert [path for path, text in texts.items() if path != history and install.search(text)] == []

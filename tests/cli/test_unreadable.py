@@ -113,7 +113,7 @@ def test_a_root_that_is_a_link_to_itself_is_reported(reconciler: Program, argume
     ("link", "arguments"),
     [
         ("new.json", ("plan", "--cluster", "demo", "--out", "new.json")),
-        (".reconciler-ci.json", ("init", "--ci", "github")),
+        (".reconciler-ci.json", ("init", "--ci", "github", "--index", "https://packages.invalid/simple")),
         ("schemas/schemas.json", ("schemas", "--all")),
     ],
 )

@@ -119,7 +119,7 @@ def test_rows_that_stand_twice_or_name_no_partition_are_all_told_up_to_a_bound(t
 
 def test_without_pyarrow_one_sentence_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(LoadsUnreadable, match=r"pip install 'kafka-reconciler\[loads\]'") as raised:
+    with pytest.raises(LoadsUnreadable, match=r"pip install 'WHEEL\[loads\]'") as raised:
         read_loads(str(tmp_path), "prod")
     assert raised.value.code == "KR151"
 

@@ -47,8 +47,9 @@ def test_the_wheel_writes_the_pipelines_that_a_checkout_writes(
     for name in ("wheel", "checkout"):
         (tmp_path / name / "desired-state" / "prod-eu").mkdir(parents=True)
         (tmp_path / name / "desired-state" / "prod-eu" / "cluster.yaml").touch()
-    installed.run("init", "--ci", system, cwd=tmp_path / "wheel")
-    reconciler("init", "--ci", system, cwd=tmp_path / "checkout")
+    source = () if system == "kubernetes" else ("--index", "https://packages.invalid/simple")
+    installed.run("init", "--ci", system, *source, cwd=tmp_path / "wheel")
+    reconciler("init", "--ci", system, *source, cwd=tmp_path / "checkout")
     written, here = (
         {
             path.relative_to(tmp_path / name): path.read_bytes()
@@ -110,4 +111,4 @@ def test_a_verb_whose_extra_is_missing_says_in_one_line_how_to_get_it(
     told = installed.run(*arguments, cwd=tmp_path, expect=1)
     assert told.out == ""
     (line,) = told.err.splitlines()
-    assert f"pip install 'kafka-reconciler[{extra}]'" in line
+    assert f"pip install 'WHEEL[{extra}]'" in line

@@ -179,7 +179,7 @@ def repository(steps: WorkflowSteps) -> WorkflowSteps:
     reconciler("plan", "--cluster", "drifted", "--out", "plan.json", cwd=workspace)
     reconciler("apply", "plan.json", "--yes", cwd=workspace)
     drift(root / "drifted" / "snapshot.json")
-    reconciler("init", "--ci", "github", cwd=workspace)
+    reconciler("init", "--ci", "github", "--index", "https://packages.invalid/simple", cwd=workspace)
     steps.event = {"github": {"token": TOKEN, "event_name": "push", "event": DEFAULT_BRANCH}}
     return steps
 
@@ -240,7 +240,7 @@ def test_of_eight_clusters_six_are_applied_and_a_ninth_needs_no_edit(repository:
     before = {file: file.read_bytes() for file in (repository.workspace / ".github").rglob("*") if file.is_file()}
     add_cluster(repository.workspace / "desired-state", "ninth")
     ended, summary = merged(repository)
-    reconciler("init", "--ci", "github", cwd=repository.workspace)
+    reconciler("init", "--ci", "github", "--index", "https://packages.invalid/simple", cwd=repository.workspace)
     assert {file: file.read_bytes() for file in before} == before
     assert ended["ninth"] == ("success", "success")
     assert {ended[name] for name in well} == {("success", "skipped")}  # nothing to do, so nobody is asked

@@ -36,7 +36,7 @@ def pipelines(reconciler: Program, tmp_path: Path, gitlab: FakeGitLab, monkeypat
     edit(top / "desired-state" / "refused" / "cluster.yaml", "movedBytes: 250GiB", "movedBytes: 1GiB")
     nobody_answers(top / "desired-state" / "down" / "cluster.yaml")
     monkeypatch.chdir(top)
-    assert reconciler("init", "--ci", "gitlab").code == 0
+    assert reconciler("init", "--ci", "gitlab", "--index", "https://packages.invalid/simple").code == 0
     program = tmp_path / "bin" / "reconciler"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nPYTHONPATH="{PROJECT}" exec "{sys.executable}" -m reconciler "$@"\n')

@@ -8,8 +8,8 @@ Of the pull request's labels only those of LABELS, with the prefix before them, 
 clusters' files in one call: a plan's comment of this author that has no file here is folded as outdated, with
 the commit that has no such plan. So neither a comment nor a label outlives its plan.
 Whatever can be read is read from GitHub's variables: GITHUB_TOKEN, GITHUB_API_URL, GITHUB_REPOSITORY,
-GITHUB_EVENT_PATH, GITHUB_STEP_SUMMARY, GITHUB_OUTPUT. The token needs `pull-requests: write`, and `issues: write` where a label is not
-there yet.
+GITHUB_EVENT_PATH, GITHUB_STEP_SUMMARY, GITHUB_OUTPUT. The token needs `pull-requests: write`, and `issues: write` where
+a label is not there yet.
 
 Exit codes: 0 done, or nothing more than the summary could be written (no pull request; a token that may only read, as
 that of a fork) - 1 error - 64 wrong usage.

@@ -56,7 +56,7 @@ def _zst_head(path: Path) -> bytes:
 
 
 def _without_pyarrow(what: str) -> Wrong:
-    return Wrong(NOT_SAMPLES, f"{what} needs pyarrow, which is not installed: pip install 'kafka-reconciler[spark]'")
+    return Wrong(NOT_SAMPLES, f"{what} needs pyarrow, which is not installed: pip install 'WHEEL[spark]'")
 
 
 def parquet_columns(path: Path) -> list[tuple[str, str]]:

@@ -91,6 +91,6 @@ def _pyarrow() -> ModuleType:
     try:
         arrow = import_module("pyarrow")
     except ImportError:
-        message = "samples are written with pyarrow, which is not installed: pip install 'kafka-reconciler[loads]'"
+        message = "samples are written with pyarrow, which is not installed: pip install 'WHEEL[loads]'"
         raise ReconcilerError(message, code=NO_PYARROW) from None
     return arrow

@@ -79,7 +79,7 @@ def _require_spark(policies: Sequence[Policy]) -> None:
     if find_spec("pyspark") is None or find_spec("pyarrow") is None:
         more = f" (and {len(policies) - 1} more)" if len(policies) > 1 else ""
         message = f"the policy {policies[0].at.file}{more} is asked by Spark, which is not installed"
-        raise ReconcilerError(f"{message}: pip install 'kafka-reconciler[spark]'", code=NO_SPARK)
+        raise ReconcilerError(f"{message}: pip install 'WHEEL[spark]'", code=NO_SPARK)
     _require_known_words(policies)
     require_java(os.environ)
 

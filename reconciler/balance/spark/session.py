@@ -157,7 +157,7 @@ def require_spark(choice: SparkChoice) -> None:
     needed = ("pyspark", "pyarrow") if has_server else ("pyspark", "py4j", "pyarrow")
     if any(find_spec(name) is None for name in needed):
         raise ReconcilerError(
-            "this verb runs on Spark, which is not installed: pip install 'kafka-reconciler[spark]'", code=NO_SPARK
+            "this verb runs on Spark, which is not installed: pip install 'WHEEL[spark]'", code=NO_SPARK
         )
 
 

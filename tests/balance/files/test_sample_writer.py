@@ -125,5 +125,5 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(tmp_path: Path) -
 
 def test_without_pyarrow_one_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ReconcilerError, match=r"pip install 'kafka-reconciler\[loads\]'$"):
+    with pytest.raises(ReconcilerError, match=r"pip install 'WHEEL\[loads\]'$"):
         sample_writer.require_pyarrow()
