@@ -60,8 +60,9 @@ def test_nothing_is_published_before_two_builds_were_compared() -> None:
     assert JOBS["build"]["strategy"]["matrix"] == {"runner": ["first", "second"]}
     publish = {name for name, job in JOBS.items() if "write" in job["permissions"].values()}
     assert publish == {"attest", "image", "pypi", "github"}
+    assert JOBS["approve"]["environment"] == "release"
     for job in publish:
-        assert {"build", "check"} <= comes_after(job)
+        assert {"merged", "build", "check", "approve"} <= comes_after(job)
         assert "if" not in JOBS[job]
     assert {"attest", "image"} <= comes_after("pypi")  # a version of PyPI is used once
     assert "pypi" in comes_after("github")
@@ -84,6 +85,31 @@ def test_every_image_that_builds_the_image_is_given_by_its_digest() -> None:
     for image in images:
         _, _, digest = image.partition("@sha256:")
         assert len(digest) == 64
+
+
+# What is tagged.
+
+
+@pytest.mark.parametrize(("base", "result"), [("a" * 40, "success"), ("b" * 40, "failure"), ("", "failure")])
+def test_a_tag_whose_commit_nobody_has_merged_is_not_released(tmp_path: Path, base: str, result: str) -> None:
+    program = tmp_path / "bin" / "gh"
+    program.parent.mkdir()
+    # `gh api PATH --jq PICK`: the head of main, and where both have branched off.
+    program.write_text(
+        "#!/bin/sh\ncase $2 in\n"
+        f"repos/acme/kafka/git/ref/heads/main) echo {'c' * 40} ;;\n"
+        f"repos/acme/kafka/compare/{'a' * 40}...{'c' * 40}) echo {base} ;;\n"
+        "*) exit 1 ;;\nesac\n"
+    )
+    program.chmod(0o755)
+    variables = {"GITHUB_REPOSITORY": "acme/kafka", "GITHUB_SHA": "a" * 40}
+    steps = machine(tmp_path, ("pyproject.toml", ".github"), **variables)
+    steps.programs = (str(program.parent),)
+    event = {"repository": {"default_branch": "main"}}
+    steps.event = {"github": {"ref_name": f"v{VERSION}", "event": event}}
+    job = steps.run("release.yml", "merged", {})
+    assert job.result == result, job.log
+    assert ("::error::The commit of" in job.log) is (result == "failure")
 
 
 # The check.
