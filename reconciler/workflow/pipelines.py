@@ -92,34 +92,34 @@ def _difference(name: str, theirs: bytes, ours: bytes) -> str:
 def write_pipelines(folder: Path, root: str, system: str, wheel: str | None = None, index: str = "") -> Pipelines:
     """Write the pipelines of the clusters below that root, and say what was done.
 
-    On GitHub and GitLab jobs install the `wheel`, which is kept beside their locks, or what the `index` has. Raises
-    NotNameable, NotInstallable, Edited, and a ReconcilerError if a file cannot be written; before the first is written.
+    On GitHub and GitLab jobs install the `wheel`, which is kept beside their locks, or the package of the `index`.
+    Raises NotNameable, NotInstallable, Edited, and a ReconcilerError if a file cannot be written; before the first is.
     """
     clusters = cluster_names(root)
-    wanted = {name: text.encode() for name, text in _texts(system, _root_from(folder, root), clusters).items()}
+    ours = {name: text.encode() for name, text in _texts(system, _root_from(folder, root), clusters).items()}
     if system != KUBERNETES:
         home = ".github/locks" if system == GITHUB else GITLAB_HOME
-        wanted |= {f"{home}/{name}": content for name, content in _installed(wheel, index).items()}
+        ours |= {f"{home}/{name}": content for name, content in _installed(wheel, index).items()}
     record = read_record(folder)
     before = record.get(system, {})
-    there = {name: content for name in {*wanted, *before} if (content := _content(folder, name)) is not None}
+    there = {name: content for name in {*ours, *before} if (content := _content(folder, name)) is not None}
     unedited = {name for name in there if before.get(name) == digest_of(there[name])}
-    new = {name for name in wanted if there.get(name) != wanted[name]}
-    kept = {name for name in new - unedited if name in there and before.get(name) == digest_of(wanted[name])}
+    new = {name for name in ours if there.get(name) != ours[name]}
+    kept = {name for name in new - unedited if name in there and before.get(name) == digest_of(ours[name])}
     in_the_way = (new - unedited - kept) & set(there)
     if in_the_way:
-        raise Edited({name: there[name] for name in in_the_way}, wanted)
+        raise Edited({name: there[name] for name in in_the_way}, ours)
     written = sorted(new - kept)
-    removed = sorted((set(before) - set(wanted)) & unedited)
+    removed = sorted((set(before) - set(ours)) & unedited)
     for name in written:
-        _write(folder, name, wanted[name])
+        _write(folder, name, ours[name])
     for name in removed:
         (folder / name).unlink()
-    after = {**record, system: {name: digest_of(content) for name, content in wanted.items()}}
+    after = {**record, system: {name: digest_of(content) for name, content in ours.items()}}
     if after != record:
         write_atomically(folder / RECORD, record_text(after), "record of the pipelines", NOT_WRITTEN)
     return Pipelines(
-        str(folder), system, clusters, tuple(sorted(wanted)), tuple(written), tuple(sorted(kept)), tuple(removed)
+        str(folder), system, clusters, tuple(sorted(ours)), tuple(written), tuple(sorted(kept)), tuple(removed)
     )
 
 

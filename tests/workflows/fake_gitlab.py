@@ -4,13 +4,16 @@ with FakeGitLab().served() as gitlab:
     ... run the program with gitlab.variables ...
 """
 
+import base64
 import json
 import re
+import subprocess
 import urllib.parse
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 from helpers.program.loopback import Answer, Request, serving
@@ -24,6 +27,9 @@ class FakeGitLab:
     """One project: its packages by version and name, its notes by merge request, and what asked without a right."""
 
     packages: dict[str, bytes] = field(default_factory=dict)
+    snapshots: dict[str, bytes] = field(default_factory=dict)
+    repository: Path | None = None
+    """Whose refs are advertised, by git itself."""
     notes: dict[int, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     requests: list[tuple[str, str]] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
@@ -40,7 +46,14 @@ class FakeGitLab:
     def variables(self) -> Mapping[str, str]:
         """What GitLab tells every job."""
         address = f"{self.address}/api/v4"
-        return {"CI_API_V4_URL": address, "CI_PROJECT_ID": "9", "CI_JOB_TOKEN": JOB_TOKEN, "RECONCILER_PAUSE": "0.01"}
+        names = {"CI_DEFAULT_BRANCH": "main", "CI_PROJECT_URL": f"{self.address}/acme/kafka", "CI_COMMIT_SHA": "0" * 40}
+        return {
+            **names,
+            "CI_API_V4_URL": address,
+            "CI_PROJECT_ID": "9",
+            "CI_JOB_TOKEN": JOB_TOKEN,
+            "RECONCILER_PAUSE": "0.01",
+        }
 
     def add(self, number: int, body: str, author: Mapping[str, Any]) -> dict[str, Any]:
         """Add a note."""
@@ -57,6 +70,8 @@ class FakeGitLab:
             if tokens != (None, None):
                 self.strangers.append(path)
             return Answer(200, self.packages[path.removeprefix("/store/")])
+        if path == "/acme/kafka.git/info/refs":
+            return self._refs(request.headers.get("Authorization"))
         is_note = "/merge_requests/" in path or path.endswith("/user")
         if tokens != ((None, NOTE_TOKEN) if is_note else (JOB_TOKEN, None)):
             self.strangers.append(path)
@@ -64,12 +79,12 @@ class FakeGitLab:
         if self.failures:
             self.failures -= 1
             return Answer(503, b"{}")
-        status, answer = self.answer(request.method, path, request.body)
+        status, answer = self.answer(request.method, path, request.body, urllib.parse.urlsplit(request.path).query)
         if status == 302:
             return Answer(302, headers={"Location": f"{self.address}/store/{answer.decode()}"})
         return Answer(status, answer)
 
-    def answer(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+    def answer(self, method: str, path: str, body: bytes, query: str = "") -> tuple[int, bytes]:
         """Do what a request asks for, and return status and answer."""
         project = "/api/v4/projects/9"
         if found := re.fullmatch(rf"{project}/packages/generic/reconciler/([\w+.-]+/[\w.+-]+)", path):
@@ -77,11 +92,23 @@ class FakeGitLab:
                 self.packages[found[1]] = body
                 return 201, b"{}"
             return (302, found[1].encode()) if found[1] in self.packages else (404, b"{}")
+        if found := re.fullmatch(rf"{project}/jobs/artifacts/main/raw/reconciler-job/snapshot.json", path):
+            name = dict(urllib.parse.parse_qsl(query))["job"].removeprefix("plan ")
+            return (200, self.snapshots[name]) if name in self.snapshots else (404, b"{}")
         if path == "/api/v4/user":
             return 200, json.dumps(OWN).encode()
         if found := re.fullmatch(rf"{project}/merge_requests/(\d+)/notes(?:/(\d+))?", path):
             return self._notes(method, int(found[1]), found[2], body)
         return 404, b"{}"
+
+    def _refs(self, authorization: str | None) -> Answer:
+        user = base64.b64encode(f"gitlab-ci-token:{JOB_TOKEN}".encode()).decode()
+        if authorization != f"Basic {user}":
+            return Answer(401)
+        assert self.repository is not None
+        command = ["git", "upload-pack", "--http-backend-info-refs", str(self.repository)]
+        refs = subprocess.run(command, capture_output=True, check=True).stdout
+        return Answer(200, b"001e# service=git-upload-pack\n0000" + refs)
 
     def _notes(self, method: str, number: int, id_: str | None, body: bytes) -> tuple[int, bytes]:
         if method == "POST":

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from helpers.program.call import Program, captured
 from helpers.program.documents import edit
+from helpers.program.git import git
 from workflows.fake_gitlab import JOB_TOKEN, NOTE_TOKEN, OTHER, OWN, FakeGitLab
 from workflows.gitlab_jobs import Jobs, Pipelines, included, jobs_of
 from workflows.test_clusters import add_cluster, drift
@@ -92,39 +93,47 @@ def test_what_a_pipeline_keeps_is_found_by_another_and_no_store_is_shown_a_token
     del pipelines
     Path("file").write_bytes(b"content")
     gitlab.failures = 1
-    assert told(gitlab, "put", "snapshots", "prod-eu.json", "file") == (0, "")
-    assert told(gitlab, "get", "snapshots", "prod-eu.json", "back") == (0, "")
-    assert Path("back").read_bytes() == b"content"
-    code, text = told(gitlab, "get", "snapshots", "other.json", "back")
-    assert (code, text.startswith("error: get snapshots other.json: GET "), "not there" in text) == (2, True, True)
+    assert told(gitlab, "put", "results", "prod-eu", "file") == (0, "")
+    assert gitlab.packages == {"results/prod-eu": b"content"}
+    gitlab.snapshots = {"prod-eu": b"state"}
+    assert told(gitlab, "snapshot", "prod-eu", "back") == (0, "")
+    assert Path("back").read_bytes() == b"state"
+    code, text = told(gitlab, "snapshot", "other", "back")
+    assert (code, text.startswith("error: snapshot other back: GET "), "not there" in text) == (2, True, True)
     gitlab.failures = 9
-    assert told(gitlab, "put", "snapshots", "prod-eu.json", "file")[0] == 1
+    assert told(gitlab, "put", "results", "prod-eu", "file")[0] == 1
     clear = {"CI_API_V4_URL": "http://gitlab.invalid/api/v4"}
-    assert "no https address" in told(gitlab, "put", "snapshots", "prod-eu.json", "file", **clear)[1]
+    assert "no https address" in told(gitlab, "put", "results", "prod-eu", "file", **clear)[1]
 
 
 @pytest.mark.long
-def test_a_plan_that_destroys_is_withdrawn_by_a_newer_pipeline_with_other_files(
+def test_a_plan_that_destroys_is_withdrawn_by_another_commit_of_the_default_branch(
     pipelines: Pipelines, gitlab: FakeGitLab
 ) -> None:
-    del pipelines
-    shorter = {"kind": "alterConfigs", "effects": [{"class": "destroys"}]}
+    top = gitlab.repository = pipelines.workspace
+    git(top, "init", "--quiet", "--initial-branch=main")
+    git(top, "commit", "--quiet", "--allow-empty", "--message", "first")
+    planned = git(top, "rev-parse", "HEAD").strip()
+    gitlab.packages = {"newest/prod-eu": b"what a Developer's job has written"}
+
+    def asked(*changes: object) -> tuple[int, str]:
+        Path("plan.json").write_text(json.dumps({"topicChanges": changes}))
+        return told(gitlab, "asked", "plan.json", CI_COMMIT_SHA=planned)
+
     harmless = {"kind": "alterConfigs", "effects": [{"class": "clients"}]}
-
-    def plan(files: str, *changes: object) -> str:
-        name = f"{files}{len(changes)}.json"
-        Path(name).write_text(json.dumps({"source": {"desiredDigest": files}, "topicChanges": changes}))
-        return name
-
-    for change in (shorter, {"kind": "deleteTopic"}):
-        assert told(gitlab, "newest", "prod-eu", plan("first", change)) == (0, "")
-        assert told(gitlab, "asked", "prod-eu", "first1.json") == (0, "")
-        for newer in ((plan("second"),), ()):  # its plan is made, or is not yet
-            assert told(gitlab, "newest", "prod-eu", *newer) == (0, "")
-            code, text = told(gitlab, "asked", "prod-eu", "first1.json")
-            assert (code, text.startswith("error: the plan destroys records"), "(KR463)" in text) == (3, True, True)
-            assert told(gitlab, "asked", "prod-eu", plan("first", harmless, harmless)) == (0, "")
-    assert told(gitlab, "asked", "other", "first1.json")[0] == 2
+    destroying = ({"kind": "alterConfigs", "effects": [{"class": "destroys"}]}, {"kind": "deleteTopic"})
+    git(top, "tag", "other")
+    for change in (harmless, *destroying):
+        assert asked(change) == (0, "")
+    git(top, "commit", "--quiet", "--allow-empty", "--message", "second")
+    git(top, "tag", "main", planned)  # a tag of the branch's name is another thing
+    git(top, "branch", "a/main", planned)
+    assert asked(harmless) == (0, "")
+    for change in destroying:
+        code, text = asked(change)
+        assert (code, text.startswith("error: the plan destroys records"), "(KR463)" in text) == (3, True, True)
+    git(top, "branch", "--move", "main", "trunk")
+    assert asked(*destroying)[0] == 1
 
 
 # What the files say.
@@ -210,9 +219,7 @@ def table(pipelines: Pipelines) -> dict[str, list[str]]:
 def test_a_merge_request_gets_a_note_for_each_cluster_without_its_variables(
     pipelines: Pipelines, gitlab: FakeGitLab
 ) -> None:
-    gitlab.packages["snapshots/down.json"] = (
-        pipelines.workspace / "desired-state" / "down" / "snapshot.json"
-    ).read_bytes()
+    gitlab.snapshots["down"] = (pipelines.workspace / "desired-state" / "down" / "snapshot.json").read_bytes()
     more = {"CI_MERGE_REQUEST_IID": "7", "RECONCILER_GITLAB_TOKEN": NOTE_TOKEN}
     pipelines.variables = {**pipelines.variables, **more}
     for _ in range(2):

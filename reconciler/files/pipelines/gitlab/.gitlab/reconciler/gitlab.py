@@ -1,10 +1,13 @@
-"""Keeps what one pipeline leaves for another in the project's package registry, and writes notes on merge requests.
+"""Keeps and fetches files for other jobs of a project, and writes notes on merge requests.
 
-    gitlab.py put FOLDER NAME FILE      gitlab.py get FOLDER NAME FILE
+    gitlab.py put FOLDER NAME FILE      keeps a file in the project's package registry
+    gitlab.py snapshot CLUSTER FILE     the snapshot that the last pipeline of the default branch took
     gitlab.py results RUN DIR NAMES     what the jobs of all clusters left, as summary.py reads it; NAMES in JSON
     gitlab.py note MERGE_REQUEST FILE   one note a cluster, known by the file's first line, kept up to date
-    gitlab.py newest CLUSTER [PLAN]     keeps which files the newest plan is made from; without PLAN: it is not made yet
-    gitlab.py asked CLUSTER PLAN        ends with 3 if the plan destroys records, and the newest is of other files
+    gitlab.py asked PLAN                ends with 3 if the plan destroys records, and the default branch has moved on
+
+Every Developer's job may write to the package registry. So it has the rows of the summary alone; a snapshot is an
+artifact, and the repository itself is asked for its newest commit, by the job's own token.
 
 Files are sent with the job's own token. Notes need RECONCILER_GITLAB_TOKEN, a token of the project with the scope `api`
 and the role Reporter; without it the plan is in the job's log and artifacts alone.
@@ -12,6 +15,7 @@ and the role Reporter; without it the plan is in the job's log and artifacts alo
 Exit codes: 0 done, 1 with a sentence, 2 where what is to be got is not there, 3 where a plan is withdrawn.
 """
 
+import base64
 import json
 import os
 import sys
@@ -63,13 +67,14 @@ def main(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
         job = {"JOB-TOKEN": variables["CI_JOB_TOKEN"]}
         if verb == "put":
             sent(kept_at(project, rest[0], rest[1]), job, "PUT", Path(rest[2]).read_bytes())
-        elif verb == "get":
-            Path(rest[2]).write_bytes(sent(kept_at(project, rest[0], rest[1]), job))
-        elif verb == "newest":
-            digest = _read(rest[1])["source"]["desiredDigest"] if rest[1:] else "none"
-            sent(kept_at(project, "newest", rest[0]), job, "PUT", digest.encode())
+        elif verb == "snapshot":
+            branch, name = (
+                urllib.parse.quote(one, safe="") for one in (variables["CI_DEFAULT_BRANCH"], f"plan {rest[0]}")
+            )
+            place = f"{project}/jobs/artifacts/{branch}/raw/reconciler-job/snapshot.json?job={name}"
+            Path(rest[1]).write_bytes(sent(place, job))
         elif verb == "asked":
-            return asked(project, job, rest[0], _read(rest[1]))
+            return asked(json.loads(Path(rest[0]).read_text("utf-8")), variables)
         else:
             results(project, job, rest[0], Path(rest[1]), json.loads(rest[2]))
     except (GitLabError, OSError) as error:
@@ -83,27 +88,38 @@ def kept_at(project: str, folder: str, name: str) -> str:
     return f"{project}/packages/generic/reconciler/{urllib.parse.quote(folder)}/{urllib.parse.quote(name)}"
 
 
-def asked(project: str, token: Mapping[str, str], cluster: str, plan: Mapping[str, Any]) -> int:
-    """Return 3, with an error, for a plan that destroys if a later pipeline was made from other files."""
+def asked(plan: Mapping[str, Any], variables: Mapping[str, str]) -> int:
+    """Return 3, with an error, for a plan that destroys if the default branch has another commit by now."""
     is_destroying = any(
         change["kind"] == "deleteTopic" or any(one["class"] == "destroys" for one in change.get("effects", ()))
         for change in plan["topicChanges"]
     )
     if not is_destroying:
         return 0
-    newest = sent(kept_at(project, "newest", cluster), token).decode()
-    if newest == plan["source"]["desiredDigest"]:
+    if newest_commit(variables) == variables["CI_COMMIT_SHA"]:
         return 0
     print(
-        "error: the plan destroys records, and the default branch has other files for the cluster by now:"
-        " apply the plan of its newest pipeline (KR463)"
+        "error: the plan destroys records, and the default branch has another commit by now:"
+        " apply the plan of its newest pipeline, or start one (KR463)"
     )
     return WITHDRAWN
 
 
-def _read(plan: str) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(Path(plan).read_text("utf-8"))
-    return document
+def newest_commit(variables: Mapping[str, str]) -> str:
+    """Return the newest commit of the default branch, as `git fetch` reads it: lines, each with its length."""
+    user = base64.b64encode(f"gitlab-ci-token:{variables['CI_JOB_TOKEN']}".encode()).decode()
+    address = f"{variables['CI_PROJECT_URL']}.git/info/refs?service=git-upload-pack"
+    answer = sent(address, {"Authorization": f"Basic {user}"})
+    reference, position = f"refs/heads/{variables['CI_DEFAULT_BRANCH']}", 0
+    while position < len(answer):
+        length = int(answer[position : position + 4], 16)
+        commit, _, name = (
+            answer[position + 4 : position + length].decode().partition("\0")[0].rstrip("\n").partition(" ")
+        )
+        if name == reference:
+            return commit
+        position += max(length, 4)
+    raise GitLabError(f"the repository has no branch {variables['CI_DEFAULT_BRANCH']}")
 
 
 def results(project: str, token: Mapping[str, str], run: str, folder: Path, names: Sequence[str]) -> None:
