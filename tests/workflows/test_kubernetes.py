@@ -22,6 +22,7 @@ CLUSTERS = Path("kubernetes", "clusters")
 HELM = "helm.sh/helm/v3/cmd/helm@v3.19.5"
 SCHEMAS = "kubernetes-validate==1.37.0"
 NAMES = ("prod-eu", "prod-us")
+IMAGE, GIT_IMAGE = f"registry.invalid/reconciler@sha256:{'a' * 64}", f"alpine/git@sha256:{'b' * 64}"
 
 
 @pytest.fixture
@@ -77,6 +78,10 @@ def test_a_job_has_no_rights_and_writes_to_its_volumes_alone() -> None:
             "readOnlyRootFilesystem": True,
             "capabilities": {"drop": ["ALL"]},
         }
+        assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+        assert container["resources"]["limits"].keys() == {"memory"}
+    assert made["CronJob"]["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] > 50 * 60
+    assert [one["emptyDir"] for one in pod["volumes"] if "emptyDir" in one] == [{"sizeLimit": "1Gi"}] * 2
     rights = {(*rule["resources"], *rule.get("resourceNames", ())): rule["verbs"] for rule in made["Role"]["rules"]}
     assert rights == {
         ("configmaps", "reconciler-approved-prod-eu"): ["get", "patch", "update"],
@@ -118,18 +123,28 @@ def test_a_name_that_kubernetes_does_not_take_is_refused(reconciler: Program, tm
 @pytest.mark.skipif(shutil.which("go") is None, reason="Helm is a Go program, and Go is not here")
 def test_helm_makes_the_same_objects_and_kubernetes_knows_every_field(tmp_path: Path) -> None:
     helm = ["go", "run", HELM]
-    given = ["--set", "repository=https://git.invalid/kafka.git", "--set", "image=registry.invalid/reconciler:1"]
+    given = [
+        "--set",
+        "repository=https://git.invalid/kafka.git",
+        "--set",
+        f"image={IMAGE}",
+        "--set",
+        f"gitImage={GIT_IMAGE}",
+    ]
     subprocess.run([*helm, "lint", "--strict", "kubernetes", *given], check=True)
     command = [*helm, "template", "reconciler", "kubernetes", *given, "--set", "schedule=7 * * * *"]
     rendered = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     plain = "---\n".join((CLUSTERS / f"{name}.yaml").read_text() for name in NAMES)
-    replaced = plain.replace("image: reconciler\n", "image: registry.invalid/reconciler:1\n").replace(
-        '"5 * *', '"7 * *'
-    )
+    replaced = plain.replace("image: reconciler\n", f"image: {IMAGE}\n").replace('"5 * *', '"7 * *')
+    replaced = replaced.replace("image: reconciler-git\n", f"image: {GIT_IMAGE}\n")
     source, *made = by_name(rendered)
     assert source["data"] == {"REPOSITORY": "https://git.invalid/kafka.git", "BRANCH": "main"}
     assert made == by_name(replaced)
-    missing = subprocess.run([*helm, "template", "kubernetes"], capture_output=True, text=True, check=False)
+    for tagged in (f"image={IMAGE[:28]}:1", f"gitImage={GIT_IMAGE.partition('@')[0]}", "image="):
+        refused = captured([*command, "--set", tagged])
+        assert (refused.returncode != 0, "NAME@sha256:DIGEST" in refused.stderr) == (True, True), refused
+    by_digest = given[2:]
+    missing = subprocess.run([*helm, "template", "kubernetes", *by_digest], capture_output=True, text=True, check=False)
     assert (missing.returncode != 0, "repository: where the desired state is" in missing.stderr) == (True, True)
 
     venv = tmp_path / "venv"
