@@ -126,7 +126,7 @@ def test_the_library_is_silent_where_logging_was_not_set_up(
 @pytest.mark.parametrize("times", [1, 2], ids=["set up once", "set up twice"])
 def test_what_a_broker_said_before_it_hung_up_is_heard_though_both_are_read_at_once(times: int) -> None:
     for _ in range(times):
-        connecting.hear_last_answers()
+        connecting.read_in_parts()
     broker, ours = socket.socketpair()
     ours.settimeout(0)
     with ours:

@@ -18,13 +18,15 @@ from functools import partial
 from typing import Self
 
 import kafka.errors
+import kafka.net.connection
 from kafka import KafkaAdminClient
 from kafka.net import KafkaSSLTransport, KafkaTCPTransport
 from kafka.net.compat import KafkaNetClient
 from kafka.net.selector import NetworkSelector
+from kafka.protocol.parser import KafkaProtocol
 
 from reconciler.admin.client.checks import failed_check, final_refusal
-from reconciler.admin.client.errors import said
+from reconciler.admin.client.errors import ANSWER_BYTES, said
 from reconciler.admin.client.exchange import Connections, begin, within
 from reconciler.admin.client.oauth import TokenProvider, check_credentials_of_aws
 from reconciler.admin.client.properties import Connection
@@ -40,6 +42,8 @@ REACH_SECONDS = 4.0
 BOOTSTRAP_SECONDS = 10.0
 # Where one has answered so soon, another that has said nothing within REACH_SECONDS is no more asked for long.
 NEAR_SECONDS = 1.0
+# How much is read from a connection at once, and by one call of the system.
+PART_BYTES, CHUNK_BYTES = 1 << 20, 1 << 16
 # These hand over a password, or a token, as it is.
 IN_THE_CLEAR = ("PLAIN", OAUTHBEARER)
 # ApiVersions, version 0, without a client's name: the one request that every broker answers before a login.
@@ -56,12 +60,13 @@ def open_wire(connection: Connection, setup_seconds: float = SETUP_SECONDS, *, i
     """Connect, or say in one sentence why that cannot be; `is_checked`: others of this connection stand already."""
     # A connection that took too long may take longer the next time, but none keeps its asker for ever.
     most_seconds = min(3 * setup_seconds, SETUP_SECONDS)
-    # The admin client does not take these two, its connections do.
+    # The admin client does not take the first two, its connections do.
     setup = {
         "socket_connection_setup_timeout_ms": int(setup_seconds * 1000),
         "socket_connection_setup_timeout_max_ms": int(most_seconds * 1000),
+        "receive_message_max_bytes": ANSWER_BYTES,
     }
-    hear_last_answers()
+    read_in_parts()
     provider = connection.options.get("sasl_oauth_token_provider")
     if isinstance(provider, TokenProvider):
         provider.token()  # told here, in words, rather than by a thread of the library that cannot log in
@@ -219,24 +224,49 @@ def _answer_by_tls(connected: socket.socket, host: str, name: str, context: ssl.
         return failed_check(f"{said}: {error}", name, has_certificate=has_certificate) or HUNG_UP
 
 
-def hear_last_answers() -> None:
-    """Have the library hand on all bytes before it tells the end of a stream, which the next read finds again.
+def read_in_parts() -> None:
+    """Have the library read at most PART_BYTES at once, and hand them on before it reports the end of a stream.
 
-    A broker that answers and hangs up at once, as after a refused login, is not heard otherwise: kafka-python 3.0.12
-    throws away with the connection what `_sock_recv` read before the end of the stream.
+    kafka-python 3.0.12 reads for as long as bytes come, so a fast sender fills the memory before the frame's length is
+    checked. With the connection it also throws away what it read before the end of the stream: the answer of a broker
+    that answers and hangs up, as after a refused login.
     """
     for transport in (KafkaTCPTransport, KafkaSSLTransport):
-        read = transport._sock_recv  # noqa: SLF001 - the library offers no other place
-        if read.__module__ != __name__:
-            transport._sock_recv = _data_first(read)  # noqa: SLF001
+        transport._sock_recv = _received  # noqa: SLF001 - the library offers no other place
+    kafka.net.connection.KafkaProtocol = Answers
 
 
-def _data_first(read: Callable[[object], Received]) -> Callable[[object], Received]:
-    def data_first(transport: object) -> Received:
-        data, error = read(transport)
-        return (data, None) if data else (data, error)
+class Answers(KafkaProtocol):  # type: ignore[misc] # the library has no types
+    """The library's decoder; an error of it keeps no answer in memory, and always ends the connection."""
 
-    return data_first
+    def receive_bytes(self, data: bytes) -> list[object]:
+        """Return the answers that are whole; raises KafkaProtocolError for one that cannot be decoded."""
+        try:
+            answers: list[object] = super().receive_bytes(data)
+        except kafka.errors.KafkaProtocolError as error:
+            wrong = error
+        except Exception:  # noqa: BLE001 - the library's task would end, and its asker wait for the deadline
+            wrong = kafka.errors.KafkaProtocolError("Unable to decode response")
+        else:
+            return answers
+        self._rbuffer = wrong.__context__ = None  # the frames of a traceback hold the answer
+        raise wrong.with_traceback(None)
+
+
+def _received(transport: KafkaTCPTransport) -> Received:
+    connected, received = transport._sock, bytearray()  # noqa: SLF001 - as above
+    # What OpenSSL has decrypted already wakes no selector: it is read although the part is full.
+    while len(received) < PART_BYTES or (isinstance(connected, ssl.SSLSocket) and connected.pending()):
+        try:
+            data = connected.recv(CHUNK_BYTES)
+        except (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            break
+        except (OSError, ValueError, AttributeError) as error:  # the last two: closed meanwhile
+            return bytes(received), None if received else kafka.errors.KafkaConnectionError(error)
+        if not data:
+            return bytes(received), None if received else kafka.errors.KafkaConnectionError("socket disconnected")
+        received += data
+    return bytes(received), None
 
 
 def _shown(server: Server) -> str:

@@ -7,8 +7,10 @@ import kafka.errors
 from reconciler.admin.client.redact import without_values
 from reconciler.admin.port import Answer
 from reconciler.model.problem import MissingRight
-from reconciler.model.words import few
+from reconciler.model.words import few, size
 
+ANSWER_BYTES = 64 << 20
+"""The largest answer that is read: metadata of a million partitions take less, and no request asks for more."""
 NONE = 0
 UNKNOWN_TOPIC_OR_PARTITION = 3
 REQUEST_TIMED_OUT = 7
@@ -42,6 +44,8 @@ def name_of(code: int) -> str:
 
 def said(error: Exception) -> str:
     """Return what the library says of its trouble: it may quote what it was given."""
+    if isinstance(error, kafka.errors.InvalidReceiveError):
+        return f"it sends an answer larger than {size(ANSWER_BYTES)}, which no Kafka broker does"
     texts = [str(text) for text in error.args if str(text)]
     if not texts or texts[0].isdigit():
         return type(error).__name__.removesuffix("Error")

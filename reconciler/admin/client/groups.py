@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kafka.protocol.admin import DescribeGroupsResponse, ListGroupsResponse
     from kafka.protocol.consumer import OffsetFetchResponse
 
-GROUPS_A_REQUEST = 500
+GROUPS_A_REQUEST = 100  # Kafka keeps at most 1 MB of a group by default, so that any answer is read (ANSWER_BYTES)
 # KIP-709: from version 8 on one request asks for many groups; topic names go up to version 9.
 MANY_GROUPS, NAMED_TOPICS = 8, 9
 # COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR: ask again, perhaps another broker.

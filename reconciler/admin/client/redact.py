@@ -23,6 +23,9 @@ _LEAST_LINE = 16
 _MOST_LINES = 100
 """Of a PEM text each line is hidden too; what is longer than a key and its chain holds CAs, which are public."""
 
+_MOST_BYTES = 4096
+"""So much of an answer is logged: its text takes several times its size."""
+
 _Form = tuple[str, str]
 """What a text looks like, in small letters, and the pattern that finds it."""
 
@@ -49,6 +52,8 @@ class SecretFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite the record; it is always logged."""
+        if isinstance(record.args, tuple):  # the library logs a whole answer that it cannot decode
+            record.args = tuple(each[:_MOST_BYTES] if isinstance(each, bytes) else each for each in record.args)
         text = record.getMessage()
         hidden = self.hide(text, is_clients=True)
         if hidden != text:

@@ -4,6 +4,7 @@ with LoneBroker() as broker:                # `context`: of a TLS server
     broker.port, broker.received            # the requests' keys, in their order
 with LoneBroker(is_silent=True): ...        # takes connections, and that is all
 with LoneBroker(hangs_up_after=1): ...      # closes a connection after so many bytes
+with LoneBroker(flood=Flood(1 << 30)): ...  # answers the second request for metadata with so many bytes
 """
 
 import socket
@@ -11,7 +12,7 @@ import ssl
 import threading
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from kafka.protocol.metadata import ApiVersionsResponse, MetadataResponse
 
@@ -21,13 +22,28 @@ VERSIONS = {0: (3, 9), METADATA: (0, 8), API_VERSIONS: (0, 2), 19: (2, 4), 45: (
 """What it says that it takes: versions of requests whose answers have no tagged fields, where it answers."""
 
 
+class Flood(NamedTuple):
+    """An answer that no broker gives: the length that it announces, and the byte that it consists of."""
+
+    size: int
+    byte: int = 0
+    request: int = 2
+    """The number of the request for metadata that it answers; a client connects with the first."""
+
+
 class LoneBroker:
     """See the module's docstring."""
 
     def __init__(
-        self, *, context: ssl.SSLContext | None = None, is_silent: bool = False, hangs_up_after: int = 0
+        self,
+        *,
+        context: ssl.SSLContext | None = None,
+        is_silent: bool = False,
+        hangs_up_after: int = 0,
+        flood: Flood | None = None,
     ) -> None:
         self.received: list[int] = []
+        self._flood = flood
         self._context, self._is_silent, self._hangs_up_after = context, is_silent, hangs_up_after
         self._listener = socket.create_server((HOST, 0))
         self._open: list[socket.socket] = []
@@ -80,6 +96,11 @@ class LoneBroker:
                 request = stream.read(int.from_bytes(size))
                 key, version = (int.from_bytes(request[at : at + 2]) for at in (0, 2))
                 self.received.append(key)
+                if self._flood and key == METADATA and self.received.count(METADATA) >= self._flood.request:
+                    taken.sendall(self._flood.size.to_bytes(4) + request[4:8])
+                    for at in range(4, self._flood.size, 1 << 16):
+                        taken.sendall(bytes([self._flood.byte]) * min(1 << 16, self._flood.size - at))
+                    continue
                 answer = self._answer(key, version)
                 if answer:
                     taken.sendall((4 + len(answer)).to_bytes(4) + request[4:8] + answer)
