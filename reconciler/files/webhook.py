@@ -1,7 +1,8 @@
 """Sends a message to a webhook over HTTP, by the standard library alone; its URL is a secret, and is never shown.
 
-At most three tries, of 10 s each: a message may arrive twice, where the answer to the first was lost. No redirect is
-followed: the address behind it was named by nobody, and a POST would arrive there as a GET without the message.
+At most three tries, each of 10 s in all: a message may arrive twice, where the answer to the first was lost. No
+redirect is followed: the address behind it was named by nobody, and a POST would arrive there as a GET without the
+message.
 """
 
 import ssl
@@ -10,10 +11,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from reconciler.files.deadline import within
 from reconciler.files.properties import resolve_client
 from reconciler.files.raw import invalid
 from reconciler.model.notice import JSON, SLACK
@@ -108,7 +111,8 @@ def _try(to: Webhook, body: bytes) -> tuple[str, bool, float]:
     )
     https = urllib.request.HTTPSHandler(context=ssl.create_default_context())
     try:
-        with urllib.request.build_opener(https, _Stay).open(request, timeout=SECONDS):
+        opener = urllib.request.build_opener(https, _Stay)
+        with within(SECONDS, partial(opener.open, request, timeout=SECONDS)):
             return "", False, 0
     except urllib.error.HTTPError as error:
         with error:

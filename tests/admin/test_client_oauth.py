@@ -12,7 +12,7 @@ import pytest
 from botocore.auth import SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
-from helpers.program.loopback import Answer, Request, serving
+from helpers.program.loopback import DRIPS, Answer, Request, dripping, serving
 from kafka.net.sasl import SASL_MECHANISMS
 from kafka.net.sasl.msk import SaslMechanismAwsMskIam
 from kafka.net.sasl.oauth import SaslMechanismOAuth
@@ -271,3 +271,13 @@ def test_a_jaas_text_of_another_form_is_refused_without_its_secret() -> None:
     told = refusal({**scram, "sasl.jaas.config": f"password={SECRET}"})
     assert "must be of the form" in told
     assert SECRET not in told
+
+
+@pytest.mark.parametrize("drip", DRIPS)
+def test_a_provider_that_drips_is_given_up_at_the_deadline(drip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oauth, "ANSWER_SECONDS", 0.3)
+    with dripping(*DRIPS[drip]) as address:
+        login = {oauth.CLIENT_ID[0]: "ada", oauth.CLIENT_SECRET[0]: SECRET}
+        provider = provider_of({**TOKENS, oauth.ENDPOINT: f"{address}/token", **login})
+        with pytest.raises(TokenUnavailable, match="does not answer: TimeoutError"):
+            provider.token()

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 
 import pytest
+from helpers.program.loopback import DRIPS, dripping
 from helpers.program.receiver import SECRET, Receiver, receiving
 
+from reconciler.files import webhook as webhook_module
 from reconciler.files.webhook import NotDelivered, send, webhook
 from reconciler.model.notice import SLACK
 from reconciler.model.problem import InvalidInput
@@ -43,6 +45,17 @@ def test_a_try_that_fails_for_a_while_is_made_again_and_one_that_is_refused_is_n
     told, _ = sent(receiver, *answers)
     assert (len(receiver.got), wrong in told, bool(told)) == (tries, True, bool(wrong))
     assert all(part not in told for part in SECRET.split("/"))
+
+
+@pytest.mark.parametrize("drip", [drip for drip in DRIPS if drip != "a body without end"])
+def test_one_that_drips_is_given_up_at_the_deadline_of_each_try(
+    drip: str, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte comes well before a socket's time-out: without a deadline this test would not end."""
+    monkeypatch.setattr(webhook_module, "SECONDS", 0.3)
+    with dripping(*DRIPS[drip]) as address:
+        problem, pauses = sent(receiver, url=f"{address}/{SECRET}")
+    assert ("does not answer within 0 s" in problem, pauses) == (True, [1.0, 3.0])
 
 
 def test_it_waits_as_long_as_it_is_asked_to_within_bounds(receiver: Receiver) -> None:

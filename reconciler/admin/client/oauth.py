@@ -12,12 +12,14 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
+from reconciler.admin.client.exchange import within
 from reconciler.admin.client.redact import hide_in_logs
 from reconciler.model.problem import CheckFailed
 
@@ -161,6 +163,12 @@ def _of_file(path: Path) -> Token:
     return Token(text, 0)  # Another program renews the file at any time, so each login reads it again.
 
 
+def _content(request: urllib.request.Request) -> bytes:
+    https = urllib.request.HTTPSHandler(context=ssl.create_default_context())
+    with urllib.request.build_opener(https, _Stay).open(request, timeout=ANSWER_SECONDS) as response:
+        return bytes(response.read(MOST_BYTES))
+
+
 def _of_provider(endpoint: str, user: str, secret: str, scope: str) -> Token:
     form = {"grant_type": "client_credentials"} | ({"scope": scope} if scope else {})
     login = base64.b64encode(f"{user}:{secret}".encode()).decode()
@@ -170,9 +178,7 @@ def _of_provider(endpoint: str, user: str, secret: str, scope: str) -> Token:
     )
     told = f"What {ENDPOINT} names "
     try:
-        https = urllib.request.HTTPSHandler(context=ssl.create_default_context())
-        with urllib.request.build_opener(https, _Stay).open(request, timeout=ANSWER_SECONDS) as response:
-            answer = json.loads(response.read(MOST_BYTES))
+        answer = json.loads(within(ANSWER_SECONDS, partial(_content, request)))
         return Token(str(answer["access_token"]), float(answer.get("expires_in", 60)))
     except urllib.error.HTTPError as error:
         check = "write where it leads to" if error.code in REDIRECTS else "check the client's id, secret and scope"

@@ -9,13 +9,14 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from time import monotonic
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from reconciler.balance.model.exported import Exported
+from reconciler.files.deadline import within
 from reconciler.files.properties import read_properties
 from reconciler.model.problem import InvalidInput, Problem
 
@@ -109,39 +110,33 @@ def _answer(content: bytes) -> list[Any]:
 
 
 def _asked(client: HttpClient, url: str) -> bytes:
+    try:
+        return within(SECONDS, partial(_content, client, url))
+    except TimeoutError:
+        raise NotTold(f"does not answer within {SECONDS:.0f} s") from None
+    except (OSError, HTTPException, ValueError) as error:
+        raise NotTold(f"does not answer: {_reason(error)}") from None
+
+
+def _content(client: HttpClient, url: str) -> bytes:
     parts = urlsplit(url)
     host = parts.hostname or ""
     path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
-    deadline = monotonic() + SECONDS
     connection = (
         HTTPSConnection(host, parts.port, timeout=SECONDS, context=client.trust)
         if parts.scheme == "https"
         else HTTPConnection(host, parts.port, timeout=SECONDS)
     )
     with closing(connection):
-        try:
-            connection.request("GET", path, headers={"Accept": "*/*", **client.headers})
-            response = connection.getresponse()
-            content = _content(response, deadline)
-        except TimeoutError:
-            raise NotTold(f"does not answer within {SECONDS:.0f} s") from None
-        except (OSError, HTTPException, ValueError) as error:
-            raise NotTold(f"does not answer: {_reason(error)}") from None
+        connection.request("GET", path, headers={"Accept": "*/*", **client.headers})
+        response = connection.getresponse()
+        content = response.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise NotTold(f"answers with more than {MOST_BYTES >> 20} MiB")
     if response.status != 200:  # noqa: PLR2004 - HTTP's OK
         # What Prometheus says of a wrong query stands in its answer; nobody else's words are repeated.
         raise NotTold(f"answers with HTTP status {response.status}")
     return content
-
-
-def _content(response: HTTPResponse, deadline: float) -> bytes:
-    content = bytearray()
-    while part := response.read1(1 << 16):
-        content += part
-        if len(content) > MOST_BYTES:
-            raise NotTold(f"answers with more than {MOST_BYTES >> 20} MiB")
-        if monotonic() > deadline:
-            raise TimeoutError
-    return bytes(content)
 
 
 def _reason(error: Exception) -> str:

@@ -10,12 +10,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from helpers.clusters.small_cluster import small_cluster
-from helpers.program.loopback import Answer, Request, serving
+from helpers.program.loopback import DRIPS, Answer, Request, dripping, serving
 from pyarrow import parquet
 
 from reconciler.admin.port import Admin
 from reconciler.admin.simulated import SimulatedAdmin
-from reconciler.balance.files.exporters import checked_url, http_client
+from reconciler.balance.files import exporters
+from reconciler.balance.files.exporters import HttpClient, NotTold, checked_url, http_client, queried
 from reconciler.balance.workflow import collect as verb
 from reconciler.balance.workflow.collect import Collected, Schedule, collect
 from reconciler.balance.workflow.exporters import exporters_named
@@ -250,3 +251,10 @@ def test_a_prometheus_that_answers_late_is_asked_for_a_minute_ago_then(
     collect(inputs, str(tmp_path), Schedule(MINUTE, MINUTE), lambda each: grow(admin, [], each), exporters)
     assert [float(query["time"][0]) for _, query, _ in served.asked] == [start, start, start + 60]
     assert rates(tmp_path)[3:] == [(25, 50, True), (75, 150, True), (200, 400, True)]
+
+
+@pytest.mark.parametrize("drip", DRIPS)
+def test_a_prometheus_that_drips_is_given_up_at_the_deadline(drip: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporters, "SECONDS", 0.3)
+    with dripping(*DRIPS[drip]) as address, pytest.raises(NotTold, match="does not answer within 0 s"):
+        list(queried(HttpClient(), address, "", 0.0))

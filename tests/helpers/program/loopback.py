@@ -1,8 +1,9 @@
 """Serves HTTP on loopback: a fake says what it answers, and nothing else."""
 
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 
@@ -56,4 +57,45 @@ def serving(answer: Callable[[Request], Answer | None]) -> Iterator[str]:
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
+            thread.join(HANG)
+
+
+DRIPS = {
+    "nothing": (b"", b""),
+    "a header without end": (b"HTTP/1.1 200 OK\r\nX: ", b"x"),
+    "headers without end": (b"HTTP/1.1 200 OK\r\n", b"X: x\r\n"),
+    "an answer that is put off": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "a body without end": (b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", b" "),
+}
+"""What a server begins its answer with, and what it adds again and again, each time before a client gives up."""
+
+
+@contextmanager
+def dripping(begin: bytes, again: bytes) -> Iterator[str]:
+    """Yield the address of a server whose answer never ends, and is never silent for long."""
+    is_over = threading.Event()
+    listener = socket.create_server(("127.0.0.1", 0))
+    threads: list[threading.Thread] = []
+
+    def drip(taken: socket.socket) -> None:
+        with taken, suppress(OSError):
+            taken.sendall(begin)
+            while not is_over.wait(0.02):
+                taken.sendall(again)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while not is_over.is_set():
+                threads.append(threading.Thread(target=drip, args=(listener.accept()[0],), daemon=True))
+                threads[-1].start()
+
+    threads.append(threading.Thread(target=serve, daemon=True))
+    threads[0].start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        is_over.set()
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        for thread in threads:
             thread.join(HANG)
