@@ -6,11 +6,13 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from hashlib import sha1, sha256
 from pathlib import Path
 
 from reconciler.admin.holder import is_this_process
 from reconciler.admin.port import Admin, ProgressHook
 from reconciler.admin.waits import WAITS
+from reconciler.files.bounded import file_bytes
 from reconciler.files.paths import is_folder
 from reconciler.model.client_properties import cautions
 from reconciler.model.cluster import Cluster
@@ -26,10 +28,12 @@ _INSTEAD = Problem(
     "This verb needs the Cluster document alone, or none: --bootstrap-server HOST:PORT or --client FILE serve instead",
 )
 _SECONDS = 10
-_SETTINGS = ("-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
-"""A repository may name a program of its own as fsmonitor; reading a commit must not run it."""
-_YAML = ("*.yaml", "*.yml", ":(exclude,glob)**/.*/**")
-"""Where desired state may stand: not in hidden folders, which are not read."""
+_SETTINGS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "safe.bareRepository=explicit")
+"""A repository may name programs of its own; to read a commit must run none of them."""
+_VARIABLES = ("PATH", "HOME", "XDG_CONFIG_HOME", "GIT_CEILING_DIRECTORIES")
+"""The variables that Git gets: where it is, where the user's settings are, and where to look no further."""
+_GIT_VARIABLES = {"GIT_ALLOW_PROTOCOL": "", "GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
+"""A repository that lacks objects would fetch them, by a program that its settings name."""
 
 
 def desired_state(inputs: Inputs) -> Desired:
@@ -214,18 +218,47 @@ def _properties(inputs: Inputs, desired: Desired | None) -> Mapping[str, str]:
 def source_commit(root: Path) -> str | None:
     """Return the commit, None without Git or a repository, or where YAML files differ from what is committed.
 
-    A YAML file that Git ignores is in no commit, so it differs.
+    A YAML file that Git ignores is in no commit, so it differs, and so does one that a filter of Git changes. Git is
+    asked for names alone: `git status` would run filters and other programs that the repository's settings name.
     """
     if _is_itself_a_repository(Path(os.path.realpath(root))):
         return None
-    differing = _git(root, "status", "--porcelain", "--ignored", "--", *_YAML)
-    if differing is None or differing:
+    commit = _git(root, "rev-parse", "--verify", "HEAD^{commit}")
+    tree = None if commit is None else _git(root, "ls-tree", "-r", "-z", commit)
+    if tree is None:
         return None
-    return _git(root, "rev-parse", "--verify", "HEAD")
+    entries = (entry.split("\t", 1) for entry in tree.split("\0") if "\t" in entry)
+    committed = {name: about.split()[2] for about, name in entries if _is_yaml(name)}
+    try:
+        is_same = all(committed.pop(name, "") in _blob_ids(root / name) for name in _yaml_names(root))
+    except OSError:
+        return None
+    return commit if is_same and not committed else None
+
+
+def _yaml_names(root: Path) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        below = Path(folder).relative_to(root)
+        linked = [name for name in folders if (Path(folder) / name).is_symlink()]
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (name for each in (*names, *linked) if _is_yaml(name := (below / each).as_posix()))
+
+
+def _is_yaml(name: str) -> bool:
+    """Whether desired state may be in the file of that name: hidden folders are not read."""
+    return name.endswith((".yaml", ".yml")) and not any(part.startswith(".") for part in name.split("/")[:-1])
+
+
+def _blob_ids(file: Path) -> Iterator[str]:
+    """Yield the names that Git gives to the file's content, as it is and with the ends of lines that Git keeps."""
+    content = os.fsencode(file.readlink()) if file.is_symlink() else file_bytes(file)
+    for each in (content, content.replace(b"\r\n", b"\n")):
+        blob = b"blob %d\0%b" % (len(each), each)
+        yield from (sha1(blob, usedforsecurity=False).hexdigest(), sha256(blob).hexdigest())
 
 
 def _is_itself_a_repository(root: Path) -> bool:
-    """Whether files below the nearest `.git` could make up a repository, whose settings name programs that Git runs.
+    """Whether files below the nearest `.git` could make up a repository, which is one that a commit brought here.
 
     Git takes any folder for one that holds HEAD, objects and refs, and these can be committed as any file can.
     """
@@ -238,9 +271,11 @@ def _is_itself_a_repository(root: Path) -> bool:
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    command = ("git", *_SETTINGS, "-C", str(root), *arguments)
+    """Return what Git prints; it gets no secret of this process, fetches nothing, and runs no hook or pager."""
+    command = ("git", "--no-pager", *_SETTINGS, "-C", str(root), *arguments)
+    environment = {name: os.environ[name] for name in _VARIABLES if name in os.environ} | _GIT_VARIABLES
     try:
-        ended = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)  # noqa: S603 - fixed words and a path, no shell
+        ended = subprocess.run(command, capture_output=True, env=environment, timeout=_SECONDS, check=False)  # noqa: S603 - fixed words and a path, no shell
     except (OSError, subprocess.SubprocessError):
         return None
-    return ended.stdout.strip() if ended.returncode == 0 else None
+    return os.fsdecode(ended.stdout).rstrip("\n") if ended.returncode == 0 else None
