@@ -20,7 +20,15 @@ from reconciler.files.schema_check import checked_form
 from reconciler.files.semantics import cluster_problems, config_problems, semantic_problems
 from reconciler.files.strict_yaml import MAX_BYTES, Steps, YamlMap, pieces_of, read_yaml, visible
 from reconciler.files.topic_document import config_of, declared_in, merged, topics_from, with_factor, without_class_of
-from reconciler.model.desired import CLUSTER_FILE, Desired, DesiredCluster, DesiredMirror, DesiredOwner, DesiredTopic
+from reconciler.model.desired import (
+    CLUSTER_FILE,
+    POLICIES_FOLDER,
+    Desired,
+    DesiredCluster,
+    DesiredMirror,
+    DesiredOwner,
+    DesiredTopic,
+)
 from reconciler.model.problem import InvalidInput, Location, Problem
 
 SUFFIXES = (".yaml", ".yml")
@@ -127,6 +135,8 @@ def _found_among_all(root: Path, cluster: str) -> DesiredCluster:
 def _folder(root: Path, cluster: str) -> Path:
     if cluster in {"", ".", ".."} or "/" in cluster or "\0" in cluster:
         raise InvalidInput([Problem("KR100", f"{cluster!r} is no cluster's name: it is that of a folder in {root}")])
+    if cluster.casefold() == POLICIES_FOLDER:
+        raise InvalidInput([Problem("KR100", f"{root / cluster} holds policies, and is never a cluster: rename it")])
     return root / cluster
 
 
@@ -160,9 +170,9 @@ def _files(
     for path in entries:
         if path.name.startswith("."):
             continue
-        if is_folder(path, if_unknown=path.suffix not in SUFFIXES):  # listing it says why, or reading it
+        if is_folder(path, if_unknown=path.suffix.lower() not in SUFFIXES):  # listing it says why, or reading it
             yield from _files(path, root, problems, (*above, real), seen)
-        elif path.suffix in SUFFIXES:
+        elif path.suffix.lower() in SUFFIXES:  # a limit in owners.YAML is meant to hold, too
             yield path
 
 

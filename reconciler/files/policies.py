@@ -1,5 +1,6 @@
 """Finds policies/*.sql, and whether each is one query; what it may ask, `balance.closed_query` decides."""
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import NamedTuple
 
 from reconciler.files.bounded import file_bytes
 from reconciler.files.inside import LINK, inside, outside
-from reconciler.files.paths import is_file
+from reconciler.files.load import SUFFIXES
+from reconciler.files.paths import is_folder
+from reconciler.model.desired import POLICIES_FOLDER
 from reconciler.model.problem import InvalidInput, Location, Policy, Problem
 
-FOLDER = "policies"
 MAX_BYTES = 1 << 16
 _TOKENS = re.compile(
     r"""
@@ -21,7 +23,7 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_CLUSTER_DOCUMENT = re.compile(r"^kind:\s*['\"]?Cluster['\"]?\s*(#.*)?$", re.MULTILINE)
+_NOT_READ = "KR186"
 
 
 class _Token(NamedTuple):
@@ -38,13 +40,11 @@ class _Token(NamedTuple):
 def read_policies(root: Path, cluster: str) -> tuple[Policy, ...]:
     """Return the policies that hold for that cluster: the root's, then its own, each by file name.
 
-    A folder `policies` of the root that has a Cluster document is a cluster, and holds no policies for others. Raises
-    InvalidInput with all that is wrong: a file that cannot be read, is no query, or holds more than one.
+    Raises InvalidInput with all that is wrong: a file that cannot be read, is no query, or holds more than one; and
+    whatever looks as if it held policies, or limits, and is not read. No file can switch policies off unseen.
     """
-    folders = [root / cluster / FOLDER]
-    if not _is_cluster(root, root / FOLDER):
-        folders.insert(0, root / FOLDER)
     problems: list[Problem] = []
+    folders = [folder for above in (root, root / cluster) for folder in _folders(above, root, problems)]
     files = [file for folder in folders for file in _files(folder, root, problems)]
     found = tuple(policy for file in files for policy in _policy(file, root, problems))
     if problems:
@@ -52,27 +52,58 @@ def read_policies(root: Path, cluster: str) -> tuple[Policy, ...]:
     return found
 
 
-def _files(folder: Path, root: Path, problems: list[Problem]) -> list[Path]:
+def _folders(above: Path, root: Path, problems: list[Problem]) -> Iterator[Path]:
+    for entry in _entries(above, root, problems):
+        if entry.name == POLICIES_FOLDER:
+            yield entry
+        elif entry.name.strip(".").casefold() == POLICIES_FOLDER:
+            message = f"is not read, and looks like a folder of policies: call it {POLICIES_FOLDER}, or something else"
+            problems.append(Problem(_NOT_READ, message, _at(entry, root)))
+
+
+def _files(folder: Path, root: Path, problems: list[Problem]) -> Iterator[Path]:
+    """Yield the queries of a folder; what else is there may only be text, and whatever no reader takes for a query."""
     if inside(root, folder) is None:
-        problems.append(outside(LINK, Location(folder.relative_to(root).as_posix(), 1)))
-        return []
+        problems.append(outside(LINK, _at(folder, root)))
+        return
+    is_roots = folder.parent == root
+    if folder.is_symlink() and (is_roots or not folder.exists()):
+        problems.append(Problem(_NOT_READ, "is a link, and not followed: put the policies there", _at(folder, root)))
+        return
+    for entry in _entries(folder, root, problems):
+        ending = entry.suffix.lower()
+        if entry.suffix == ".sql" and not entry.name.startswith("."):
+            yield entry
+        elif ending == ".sql":
+            message = (
+                "is not read, and looks like a policy: let its name end in .sql and begin with no dot, or remove it"
+            )
+            problems.append(Problem(_NOT_READ, message, _at(entry, root)))
+        elif ending in SUFFIXES and is_roots:
+            message = "is not read: the root's folder policies is no cluster; move it into a cluster's folder"
+            problems.append(Problem(_NOT_READ, message, _at(entry, root)))
+        elif is_folder(entry, if_unknown=True) and _has_any(entry, (".sql", *SUFFIXES) if is_roots else (".sql",)):
+            message = "is a folder, and policies in it are not read: move them up"
+            problems.append(Problem(_NOT_READ, message, _at(entry, root)))
+
+
+def _has_any(folder: Path, endings: tuple[str, ...]) -> bool:
+    return any(name.lower().endswith(endings) for _, _, names in os.walk(folder) for name in names)
+
+
+def _entries(folder: Path, root: Path, problems: list[Problem]) -> list[Path]:
     try:
-        entries = sorted(folder.iterdir())
+        return sorted(folder.iterdir())
     except FileNotFoundError:
         return []
     except OSError as error:
-        at = Location(folder.relative_to(root).as_posix(), 1)
-        problems.append(Problem("KR181", f"the policies there cannot be listed: {error.strerror}", at))
+        message = f"the policies there cannot be listed: {error.strerror}"
+        problems.append(Problem("KR181", message, _at(folder, root)))
         return []
-    return [file for file in entries if file.suffix == ".sql" and not file.name.startswith(".")]
 
 
-def _is_cluster(root: Path, folder: Path) -> bool:
-    return any(
-        _CLUSTER_DOCUMENT.search(file.read_text("utf-8", errors="replace"))
-        for file in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
-        if is_file(file) and inside(root, file) is not None
-    )
+def _at(path: Path, root: Path) -> Location:
+    return Location(path.relative_to(root).as_posix(), 1)
 
 
 def _policy(file: Path, root: Path, problems: list[Problem]) -> Iterator[Policy]:

@@ -10,6 +10,8 @@ from reconciler.model.problem import Location
 
 CLUSTER_FILE = "cluster.yaml"
 """The file that makes a folder of the root a cluster: it holds the Cluster document, and may hold others."""
+POLICIES_FOLDER = "policies"
+"""In the root it is never a cluster, however its letters are written: some file systems do not tell them apart."""
 
 SOURCE, TOPIC = "{source}", "{topic}"
 """What stands in a mirror's `rename` for the cluster that is copied from, and for the topic's name there."""

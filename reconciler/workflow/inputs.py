@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from reconciler.files.paths import expanded, is_folder
-from reconciler.model.desired import CLUSTER_FILE
+from reconciler.model.desired import CLUSTER_FILE, POLICIES_FOLDER
 from reconciler.model.problem import InvalidInput, Problem, ReconcilerError
 from reconciler.model.words import MANY, named_some
 
@@ -58,15 +58,18 @@ class NotNamed(ReconcilerError):
 
 def checked_name(name: str) -> str:
     """Return a cluster's name; raises InvalidInput for one that is no folder's and no document's."""
-    if name in {".", ".."} or not _NAME.fullmatch(name):
-        message = f"{name!r} is no cluster's name: it is that of a folder, of a-z A-Z 0-9 . _ -"
+    if name in {".", ".."} or name.casefold() == POLICIES_FOLDER or not _NAME.fullmatch(name):
+        message = (
+            f"{name!r} is no cluster's name: it is that of a folder, of a-z A-Z 0-9 . _ -, and not {POLICIES_FOLDER}"
+        )
         raise InvalidInput([Problem("KR100", message)])
     return name
 
 
 def cluster_names(root: str) -> tuple[str, ...]:
-    """Return the clusters of that root: its folders that hold a cluster.yaml."""
-    return tuple(sorted(file.parent.name for file in expanded(Path(root), ("*", CLUSTER_FILE))))
+    """Return the clusters of that root: its folders that hold a cluster.yaml, but for that of policies."""
+    names = (file.parent.name for file in expanded(Path(root), ("*", CLUSTER_FILE)))
+    return tuple(sorted(name for name in names if name.casefold() != POLICIES_FOLDER))
 
 
 def require_cluster(root: str, name: str) -> None:

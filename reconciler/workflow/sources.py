@@ -246,7 +246,9 @@ def _yaml_names(root: Path) -> Iterator[str]:
 
 def _is_yaml(name: str) -> bool:
     """Whether desired state may be in the file of that name: hidden folders are not read."""
-    return name.endswith((".yaml", ".yml")) and not any(part.startswith(".") for part in name.split("/")[:-1])
+    from reconciler.files.load import SUFFIXES
+
+    return name.lower().endswith(SUFFIXES) and not any(part.startswith(".") for part in name.split("/")[:-1])
 
 
 def _blob_ids(file: Path) -> Iterator[str]:

@@ -2,8 +2,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.files.load import load_cluster, load_desired
 from reconciler.files.policies import read_policies
 from reconciler.model.problem import InvalidInput
+from reconciler.workflow.inputs import checked_name, cluster_names
 
 QUERY = "SELECT topic FROM topics\n"
 
@@ -28,18 +30,95 @@ def test_the_policies_of_the_root_come_before_those_of_the_cluster_each_by_name(
     assert found == ["policies/a.sql:1", "policies/b.sql:1", "prod/policies/a.sql:1"]
 
 
-def test_a_cluster_called_policies_holds_no_policies_for_others(tmp_path: Path) -> None:
-    _write(tmp_path, policies__a=QUERY, policies__policies__own=QUERY)
-    (tmp_path / "policies" / "main.yaml").write_text("apiVersion: reconciler/v1\nkind: Cluster # one\n")
-    assert read_policies(tmp_path, "prod") == ()
-    assert [policy.at.file for policy in read_policies(tmp_path, "policies")] == ["policies/policies/own.sql"]
+CLUSTER = "apiVersion: reconciler/v1\nkind: Cluster\nmetadata: {name: policies}\nspec: {}\n"
 
 
-def test_other_files_of_the_folder_are_no_policies(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("path", "content", "sentence"),
+    [
+        ("policies/notes.yaml", CLUSTER, "the root's folder policies is no cluster"),
+        ("policies/cluster.yaml", CLUSTER, "the root's folder policies is no cluster"),
+        ("policies/notes.yml", '{"kind": "Cluster"}', "the root's folder policies is no cluster"),
+        ("policies/Notes.YAML", "kind: !!str Cluster", "the root's folder policies is no cluster"),
+        ("policies/.hidden.yaml", CLUSTER, "the root's folder policies is no cluster"),
+        ("policies/owners.yaml", "kind: Owner", "move it into a cluster's folder"),
+        ("policies/empty.yaml", "", "move it into a cluster's folder"),
+        ("policies/deep/cluster.yaml", CLUSTER, "is a folder, and policies in it are not read"),
+        ("policies/b.SQL", QUERY, "looks like a policy"),
+        ("policies/.b.sql", QUERY, "looks like a policy"),
+        ("prod/policies/.b.sql", QUERY, "looks like a policy"),
+        ("policies/team/b.sql", QUERY, "is a folder, and policies in it are not read"),
+        ("policies/.team/b.sql", QUERY, "is a folder, and policies in it are not read"),
+        ("prod/policies/team/b.sql", QUERY, "is a folder, and policies in it are not read"),
+        ("Policies/b.sql", QUERY, "looks like a folder of policies"),
+        (".policies/b.sql", QUERY, "looks like a folder of policies"),
+        ("prod/POLICIES/b.sql", QUERY, "looks like a folder of policies"),
+        ("policies/empty.sql", "", "the policy asks nothing"),
+        ("policies/empty.sql", "-- SELECT 1", "the policy asks nothing"),
+    ],
+)
+def test_no_file_of_the_root_switches_policies_off_unseen(
+    tmp_path: Path, path: str, content: str, sentence: str
+) -> None:
+    """The policy of the root holds, or each verb that asks policies says what is in its way."""
     _write(tmp_path, policies__a=QUERY)
-    for name in ("README.md", "b.sql.off", ".c.sql"):
-        (tmp_path / "policies" / name).write_text("DROP TABLE topics")
-    assert len(read_policies(tmp_path, "prod")) == 1
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text(content, "utf-8")
+    (problem,) = _refused(tmp_path)
+    assert problem.startswith(path.rpartition("/")[0])
+    assert sentence in problem
+
+
+@pytest.mark.parametrize(
+    "path", ["README.md", "a.sql.off", "prod/README.md", "prod/x.yaml", "prod/policies/topics.yaml"]
+)
+def test_other_files_leave_the_policies_as_they_are(tmp_path: Path, path: str) -> None:
+    _write(tmp_path, policies__a=QUERY)
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text(CLUSTER, "utf-8")
+    assert [policy.at.file for policy in read_policies(tmp_path, "prod")] == ["policies/a.sql"]
+
+
+@pytest.mark.parametrize("folder", ["policies", "prod/policies"])
+@pytest.mark.parametrize("target", ["nowhere", "../..", "/"])
+def test_a_folder_of_policies_that_leads_away_is_an_error(tmp_path: Path, folder: str, target: str) -> None:
+    root = tmp_path / "root"
+    (root / folder).parent.mkdir(parents=True)
+    (root / folder).symlink_to(target)
+    (problem,) = _refused(root)
+    assert problem.startswith(folder)
+
+
+def test_the_roots_policies_are_no_link_and_a_clusters_may_be(tmp_path: Path) -> None:
+    _write(tmp_path, prod__shared=QUERY, prod__policies__a=QUERY)
+    (tmp_path / "policies").symlink_to("prod")
+    assert "is a link" in _refused(tmp_path)[0]
+    (tmp_path / "policies").unlink()
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test" / "policies").symlink_to("../prod/policies")
+    assert len(read_policies(tmp_path, "test")) == 1
+
+
+@pytest.mark.parametrize("name", ["policies", "Policies"])
+def test_no_cluster_is_called_policies(tmp_path: Path, name: str) -> None:
+    for cluster in (name, "prod"):
+        (tmp_path / cluster).mkdir()
+        (tmp_path / cluster / "cluster.yaml").write_text(CLUSTER.replace("policies", cluster), "utf-8")
+    assert cluster_names(str(tmp_path)) == ("prod",)
+    for read in (load_desired, load_cluster):
+        with pytest.raises(InvalidInput, match="is never a cluster"):
+            read(tmp_path, name)
+    with pytest.raises(InvalidInput, match="and not policies"):
+        checked_name(name)
+
+
+def test_a_limit_holds_however_the_ending_of_its_file_is_written(tmp_path: Path) -> None:
+    (tmp_path / "prod").mkdir()
+    (tmp_path / "prod" / "cluster.yaml").write_text(CLUSTER.replace("policies", "prod"), "utf-8")
+    (tmp_path / "prod" / "owners.YAML").write_text(
+        "apiVersion: reconciler/v1\nkind: Owner\nmetadata: {name: a}\nspec: {topics: ['*'], limits: {topics: 1}}\n"
+    )
+    assert [owner.name for owner in load_desired(tmp_path, "prod").owners] == ["a"]
 
 
 @pytest.mark.parametrize(
