@@ -9,7 +9,7 @@ from typing import NamedTuple
 from reconciler.files.bounded import file_bytes
 from reconciler.files.inside import LINK, inside, outside
 from reconciler.files.load import SUFFIXES
-from reconciler.files.paths import is_folder
+from reconciler.files.paths import is_folder, is_there
 from reconciler.model.desired import POLICIES_FOLDER
 from reconciler.model.problem import InvalidInput, Location, Policy, Problem
 
@@ -67,7 +67,7 @@ def _files(folder: Path, root: Path, problems: list[Problem]) -> Iterator[Path]:
         problems.append(outside(LINK, _at(folder, root)))
         return
     is_roots = folder.parent == root
-    if folder.is_symlink() and (is_roots or not folder.exists()):
+    if folder.is_symlink() and (is_roots or not is_there(folder)):
         problems.append(Problem(_NOT_READ, "is a link, and not followed: put the policies there", _at(folder, root)))
         return
     for entry in _entries(folder, root, problems):

@@ -20,7 +20,6 @@ ALLOWED = {
     "files/pipelines.py rglob": OURS,
     "files/pipelines/gitlab/.gitlab/reconciler/clusters.py exists": "a program of its own, in a checkout",
     "files/pipelines/gitlab/.gitlab/reconciler/clusters.py glob": "the same",
-    "files/policies.py glob": "the same folder is listed next, and its error reported",
     "files/schema_check.py is_dir": OURS,
     "workflow/schemas.py glob": OURS,
     "workflow/sources.py exists": "looks for .git: without an answer the plan has no commit",

@@ -5,6 +5,7 @@ is walked before Spark analyses it, because the analyser evaluates some of what 
 before anything runs, because only there a name such as `current_user` is seen to be a function.
 """
 
+import re
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,9 +17,16 @@ from reconciler.balance.policies import closed_words as words
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MOST_PARTS = 100_000
+MOST_PARTS = 5_000
+"""Each part is looked at through Java: so many take seconds."""
 _OUT = "a policy is a plain query over the plan's tables: {} is none of that"
 _UNKNOWN = "a policy cannot call {}: it has arithmetic, texts, dates, lists, maps, aggregates and windows{}"
+_NO_ISO = (
+    "the same plan must always get the same answer: as a date or time, a text like 'now' or 'today' asks the clock; "
+    "write DATE 'YYYY-MM-DD', or the like"
+)
+_ISO_TEXT = re.compile(r"\s*[+-]?\d[\w\s:.+/-]*")
+_ISO = re.compile(rf"""\w+\s*(['"]){_ISO_TEXT.pattern}\1""")
 _TEMPORAL = ("DateType$", "TimestampType$", "TimestampNTZType$")
 
 
@@ -49,11 +57,13 @@ def refuse_parsed(spark: "SparkSession", query: str, tables: Collection[str]) ->
 def refuse_analysed(spark: "SparkSession", answer: "DataFrame") -> None:
     """Raise Refused for the first node or expression of the analysed answer that is not of the closed words."""
     functions = _classes_of_functions(spark)
-    for java, is_node in _analysed(answer._jdf.queryExecution().analyzed()):  # noqa: SLF001 - as above
+    plans = [answer._jdf.queryExecution().analyzed()]  # noqa: SLF001 - as above
+    for java, is_node in _analysed(plans):
         name = _class(java)
         allowed = words.ANALYSED_NODES if is_node else words.ANALYSED_EXPRESSIONS | functions
         if name not in allowed:
             raise Refused(_reason(_short(name)), _line(java))
+    _refuse_computed_clock_words(spark, plans)
 
 
 class _Part(NamedTuple):
@@ -74,7 +84,7 @@ def _parts(plan: JavaObject, query: str) -> Iterator[_Part]:
             continue
         seen += 1
         if seen > MOST_PARTS:
-            raise Refused(f"the policy has more than {MOST_PARTS:,} parts", 1)
+            raise Refused(f"the policy has more than {MOST_PARTS:,} words, numbers and texts: split it, or ask less", 2)
         name = _class(found)
         if name.startswith(words.HOLDERS):
             waiting += [(each, owner) for each in reversed(list(_each(found)))]
@@ -88,7 +98,9 @@ def _parts(plan: JavaObject, query: str) -> Iterator[_Part]:
                 _refuse_clock_words(found, name, query)
                 yield _Part(found, name)
             owner = found if name in words.PARSED else owner
-            waiting += [(found.productElement(at), owner) for at in reversed(range(found.productArity()))]
+            # A literal's value and type hold no query, and a list may have thousands of them.
+            arity = 0 if name == words.LITERAL else found.productArity()
+            waiting += [(found.productElement(at), owner) for at in reversed(range(arity))]
         else:
             raise Refused(_reason(_short(name)), _line(owner))
 
@@ -133,25 +145,36 @@ def _refuse_call(part: _Part) -> None:
 
 
 def _refuse_clock_words(java: JavaObject, name: str, query: str) -> None:
-    """Refuse `DATE 'today'` and `CAST('now' AS timestamp)`: Spark puts today's date and the time in their place."""
+    """Refuse `DATE 'today'` and `CAST('now' AS timestamp)`: Spark puts today's date and the time in their place.
+
+    The parser has done so for a literal already, so that only one in ISO form is known to be none of them.
+    """
     if name == words.LITERAL and _class(java.dataType()).endswith(_TEMPORAL):
         origin = java.origin()
-        if origin.startIndex().isDefined() and origin.stopIndex().isDefined():
-            written = query[origin.startIndex().get() : origin.stopIndex().get() + 1]
-            _refuse_clock_word(written.rpartition(" ")[2] if "'" not in written else written.split("'")[1], java)
+        is_iso = bool(_ISO.fullmatch(query[origin.startIndex().get() : origin.stopIndex().get() + 1]))
     elif name == words.CAST and _class(java.child()) == words.LITERAL and _class(java.dataType()).endswith(_TEMPORAL):
-        _refuse_clock_word(str(java.child().toString()), java)
+        is_iso = java.child().value() is None or bool(_ISO_TEXT.fullmatch(str(java.child().toString())))
+    else:
+        return
+    if not is_iso:
+        raise Refused(_NO_ISO, _line(java))
 
 
-def _refuse_clock_word(text: str, java: JavaObject) -> None:
-    word = text.strip().lower()
-    if word in words.CLOCK_WORDS:
-        raise Refused(words.REASONS["now"].format(f"'{word}'"), _line(java))
+def _refuse_computed_clock_words(spark: "SparkSession", plans: Collection[JavaObject]) -> None:
+    """Refuse what Spark's own rule would put the date or the time for, however its text is computed and cast.
+
+    The rule is applied as Spark does before it runs the query: `try_to_timestamp` and others have become casts by then.
+    """
+    rules = spark._jvm.org.apache.spark.sql.catalyst.optimizer  # type: ignore[union-attr] # noqa: SLF001 - as above
+    for plan in plans:
+        without_calls = rules.ReplaceExpressions.apply(plan)
+        if not rules.SpecialDatetimeValues.apply(without_calls).fastEquals(without_calls):
+            raise Refused(_NO_ISO, _line(plan))
 
 
-def _analysed(plan: JavaObject) -> Iterator[tuple[JavaObject, bool]]:
-    """Yield each node of an analysed plan with True, each expression with False; plans in expressions are nodes."""
-    waiting: list[tuple[JavaObject, bool]] = [(plan, True)]
+def _analysed(plans: list[JavaObject]) -> Iterator[tuple[JavaObject, bool]]:
+    """Yield each node of an analysed plan with True, each expression with False, and add plans in expressions to it."""
+    waiting: list[tuple[JavaObject, bool]] = [(plan, True) for plan in plans]
     while waiting:
         found, is_node = waiting.pop()
         yield found, is_node
@@ -160,7 +183,8 @@ def _analysed(plan: JavaObject) -> Iterator[tuple[JavaObject, bool]]:
             waiting += [(each, True) for each in _each(found.innerChildren())]
             waiting += [(each, False) for each in _each(found.expressions())]
         elif _class(found) in words.SUBQUERIES:
-            waiting.append((found.plan(), True))
+            plans.append(found.plan())
+            waiting.append((plans[-1], True))
 
 
 def _classes_of_functions(spark: "SparkSession") -> frozenset[str]:

@@ -76,8 +76,6 @@ REASONS: Mapping[str, str] = {
     **dict.fromkeys(_set("unix_timestamp CurrentDate CurrentTime CurrentTimestamp Now LocalTimestamp"), _CLOCK),
 }
 """Why a function or a class is refused, where it is not that it reaches out of the plan's tables."""
-CLOCK_WORDS = frozenset({"now", "today", "tomorrow", "yesterday"})
-"""Texts that Spark takes for a date or a time when they are cast to one."""
 
 RELATION = f"{_ANALYSIS}.UnresolvedRelation"
 FUNCTION = f"{_ANALYSIS}.UnresolvedFunction"

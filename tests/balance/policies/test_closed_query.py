@@ -78,3 +78,12 @@ def why_refused(session: SparkSession, query: str) -> str:
     except (PySparkException, Py4JError):
         return ""  # such as an example of an error
     return ""
+
+
+def test_a_query_of_thousands_of_numbers_is_refused_before_they_are_all_looked_at(session: SparkSession) -> None:
+    def query(count: int) -> str:
+        return f"SELECT 1 WHERE 1 IN ({', '.join(map(str, range(count)))})"
+
+    assert why_refused(session, query(2_000)) == ""
+    for count in (11_000, 20_000):
+        assert "more than 5,000 words, numbers and texts: split it" in why_refused(session, query(count))
