@@ -1,5 +1,6 @@
 """Runs the program: reads the shared options, runs one verb of the table, and ends with its exit code."""
 
+import os
 import signal
 import sys
 import threading
@@ -21,8 +22,9 @@ from reconciler.command.exits import (
 )
 from reconciler.command.options import Asked, group_options
 from reconciler.command.stopping import OUTPUTS, Closed, Terminated, guard_outputs
-from reconciler.command.terminal import choose_color
+from reconciler.command.terminal import choose_color, hide
 from reconciler.command.verbs import Verb, VerbGroup
+from reconciler.model.logins import logins_in
 from reconciler.model.problem import ReconcilerError
 
 VERBS: Mapping[str, Verb] = {
@@ -119,6 +121,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run the program on these arguments and return its exit code; every error ends here, as a sentence."""
     asked = Asked()
     choose_color(asked.color)
+    variables = (value for name, value in os.environ.items() if name.startswith("RECONCILER_"))
+    hide(login for text in (*arguments, *variables) for login in logins_in(text))
     try:
         try:
             code = reconciler.main(args=arguments, prog_name="reconciler", standalone_mode=False, obj=asked)

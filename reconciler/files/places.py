@@ -8,9 +8,11 @@ import re
 from typing import Any
 
 from reconciler.files.paths import is_there
+from reconciler.model.logins import logins_in
 from reconciler.model.problem import ReconcilerError, first_line
 
 UNKNOWN_SCHEME = "KR282"
+HAS_LOGIN = "KR295"
 MARK_FOLDER, MARK_FILE = "_files", "list.json"
 """Where a result at an object store names its files, and has its texts: others beside them do not belong to it."""
 # Two slashes are usual, one is enough; a scheme of one letter would be a drive.
@@ -26,7 +28,16 @@ def is_uri(place: str) -> bool:
 
 
 def as_local(place: str) -> str:
-    """Return the path that a `file:` URI names, by its very letters; everything else as it is."""
+    """Return the path that a `file:` URI names, by its very letters; everything else as it is.
+
+    Raises ReconcilerError for a URI that holds a password: Hadoop, Spark and Arrow would show it in logs and errors.
+    """
+    if logins_in(place):
+        message = (
+            "a URI holds a login, which logs and errors would show: write it without, and give keys by the "
+            "environment, spark-defaults.conf or RECONCILER_LOADS_CONF"
+        )
+        raise ReconcilerError(message, code=HAS_LOGIN)
     found = _URI.match(place)
     return f"/{found[3].lstrip('/')}" if found and found[1].lower() == "file" and not found[2] else place
 

@@ -17,8 +17,10 @@ from helpers.samples.sample_tables import START, STRANGE, drawn_rows, write_by_a
 
 from reconciler.balance.files.folders import LOADS_REPORT, TABLES_MARK
 from reconciler.balance.files.sample_files import Kind, find_sample_files
+from reconciler.cli.main import main
 from reconciler.files.loads import LoadsUnreadable, read_loads, seen_of_loads
 from reconciler.files.places import as_local, file_system, is_uri, may_be_table
+from reconciler.model.logins import logins_in
 from reconciler.model.problem import InvalidInput, ReconcilerError
 
 if TYPE_CHECKING:
@@ -433,3 +435,51 @@ def test_a_scheme_that_spark_lacks_is_told_in_one_sentence(
         assert "Spark has no file system for" in ended.err
         assert "(KR285)" in ended.err
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+LOGINS = ("KEYID:c4n4ry", "KEYID:c4n/4ry+x=", "ada:c4n4ry%2F")
+
+
+@pytest.mark.parametrize("login", LOGINS)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("loads", "--samples", "{}", "--out", "out"),
+        ("loads", "--samples", "samples", "--out", "{}"),
+        ("loads", "--samples", "in", "{}", "--out", "out"),
+        ("balance", "--samples", "{}"),
+        ("balance", "--loads", "{}", "--state", "s.json"),
+        ("balance", "--samples", "{}", "-o", "json"),
+        ("balance", "--samples", "{}", "-v"),
+        ("plan", "--loads", "{}", "--state", "s.json"),
+        ("plan", "--state", "{}"),
+        ("collect", "--out", "{}"),
+        ("loads", "{}"),
+        ("{}",),
+        ("loads", "--no-such", "{}"),
+    ],
+)
+def test_a_login_in_a_uri_is_refused_and_never_shown(
+    arguments: tuple[str, ...],
+    login: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    uri = f"s3a://{login}@lake/a"
+    code = main([word.replace("{}", uri) for word in arguments])
+    out, err = capfd.readouterr()
+    assert code
+    assert err
+    assert login.partition(":")[2] not in out + err
+    assert not list(tmp_path.rglob("*c4n*"))
+
+
+@pytest.mark.parametrize(
+    "uri",
+    ["hdfs://name:8020/a@b:c/d@e", "abfss://box@account.dfs.core.windows.net/a", "s3a://lake/a:b@c", "file:/a:b@c"],
+)
+def test_an_at_sign_that_is_no_login_s_is_let_through(uri: str) -> None:
+    assert logins_in(uri) == []
+    assert as_local(uri)

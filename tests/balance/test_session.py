@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -204,3 +206,33 @@ def test_a_result_that_went_to_another_machines_disk_is_told(
     monkeypatch.setattr(session, "as_hadoop", lambda folder: f"file://{folder}-of-a-worker")
     with pytest.raises(ReconcilerError, match="nothing arrived on this machine's: let --out name a folder that all"):
         session.write_parquet(spark.range(3), tmp_path / "out")
+
+
+SHOWN = """
+import sys
+from pathlib import Path
+from reconciler.balance.spark.session import spark_session
+from reconciler.balance.spark.settings import SparkChoice
+
+secret, login = sys.stdin.read().split()
+conf = {
+    "spark.hadoop.fs.s3a.secret.key": secret,
+    "spark.hadoop.fs.s3a.endpoint": f"https://ada:{login}@s3.invalid",
+    "spark.hadoop.fs.s3a.path.style.access": "true",
+}
+with spark_session(SparkChoice("local[1]", conf=conf)) as session:
+    files = [file.read_bytes() for file in Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
+    java = session._jsc.hadoopConfiguration()
+    assert any(b"path.style.access=true" in file for file in files)
+    assert [java.get(name.removeprefix("spark.hadoop.")) for name in conf] == [*conf.values()]
+    print([file for file in files if secret.encode() in file or login.encode() in file])
+"""
+
+
+@pytest.mark.spark
+def test_no_command_line_shows_a_secret_that_a_setting_has_and_spark_gets_it() -> None:
+    """Every user of a machine can read the command line of every process."""
+    run = subprocess.run(
+        [sys.executable, "-c", SHOWN], input="c4n4ry 10g1n", capture_output=True, text=True, check=False
+    )
+    assert (run.returncode, run.stdout.strip()) == (0, "[]"), run.stderr[-2000:]

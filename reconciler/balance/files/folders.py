@@ -50,7 +50,7 @@ def refuse_foreign_at(place: str, token: str) -> None:
 
 def refuse_uri(out: str) -> None:
     """Raise ReconcilerError for the URI of a file system: taken for a path, its scheme would name a folder here."""
-    if is_uri(out):
+    if is_uri(as_local(out)) or is_uri(out):
         message = f"{out}: is a URI, and samples are collected in a folder of this machine: name one by its path"
         raise ReconcilerError(message, code=A_URI)
 

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from reconciler.balance.files.folders import UNWRITTEN
 from reconciler.balance.spark import connect
 from reconciler.balance.spark.java import require_java, signals_end_java, without_the_expected_line
-from reconciler.balance.spark.settings import PAGES, QUERIES, RESULTS, SparkChoice, is_submitted, settings
+from reconciler.balance.spark.settings import PAGES, QUERIES, RESULTS, SparkChoice, is_submitted, settings, shown_to_all
 from reconciler.balance.spark.work import Counted, counted_work
 from reconciler.files.paths import expanded
 from reconciler.model.problem import Problem, ReconcilerError, Severity
@@ -162,6 +162,7 @@ def require_spark(choice: SparkChoice) -> None:
 
 
 def _started(chosen: Mapping[str, str]) -> "SparkSession":
+    from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
@@ -170,6 +171,9 @@ def _started(chosen: Mapping[str, str]) -> "SparkSession":
         builder = builder.config(name, value)
     try:
         with without_the_expected_line(), _names_in_utf8():
+            # Java starts with settings on its command line; it gets the others once it is there.
+            conf = SparkConf(loadDefaults=False).setAll(sorted(shown_to_all(chosen).items()))
+            SparkContext._ensure_initialized(conf=conf)  # noqa: SLF001 - as the context does, with all settings
             return builder.getOrCreate()
     except (PySparkException, OSError) as error:
         where = chosen.get("spark.master", "the given master")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from reconciler.balance.spark.work import Work
+from reconciler.model.logins import logins_in
 from reconciler.model.problem import InvalidInput, Problem
 
 LOCAL = "local[*]"
@@ -21,7 +22,7 @@ _MASTER, _DRIVER_MEMORY, _OPTIONS = "spark.master", "spark.driver.memory", "spar
 _SUBMITTED = "PYSPARK_GATEWAY_PORT"
 _MASTER_IS_GIVEN_BY = (_SUBMITTED, "SPARK_HOME", "SPARK_CONF_DIR", "MASTER")
 # As Spark's own redaction has it; and keys of accounts, which no word marks.
-_SECRET = re.compile(r"secret|password|passwd|token|access[.]?key|credential|account[.]?key|sas[.]", re.IGNORECASE)
+_SECRET = re.compile(r"secret|passw|token|credential|signature|sas[.]|key([.]|$)", re.IGNORECASE)
 
 RESULTS = {
     "spark.sql.session.timeZone": "UTC",
@@ -150,6 +151,11 @@ def conf_of(written: Iterable[str]) -> dict[str, str]:
     if problems:
         raise InvalidInput(problems)
     return found
+
+
+def shown_to_all(chosen: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings without secrets: for a command line, which every user of a machine can read."""
+    return {key: value for key, value in chosen.items() if not _SECRET.search(key) and not logins_in(value)}
 
 
 def secrets_of(written: Iterable[str]) -> tuple[str, ...]:
