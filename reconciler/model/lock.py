@@ -3,7 +3,7 @@
 The texts below are members' metadata of a consumer group, which DescribeGroups shows: other releases read them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from reconciler.model.problem import ReconcilerError, Refused
@@ -15,6 +15,8 @@ OFFSETS_TOPIC = "__consumer_offsets"
 """Where groups' offsets are; the metadata of the lock group's own hold the run's record, which takes Read on it."""
 UNCERTAIN = "KR603"
 """The code of an error: nobody can tell just now whether the lock is held, so nothing may be written."""
+MOST_CHARACTERS = 2048
+"""Of what a member of the group says of itself: anybody who may read the group can be one, and say anything."""
 STOP_SECONDS = 120
 """How long whoever asks a run to stop waits for its end: metadata may show for so long that moves are not back."""
 
@@ -28,7 +30,8 @@ def purpose_of_run(plan_id: str) -> str:
 class Holder:
     """The process that holds a lock, or asks for it; `purpose` in words, `since` in ISO 8601, UTC.
 
-    `digest`: of the plan that it runs, empty where it runs none, or does not tell.
+    `digest`: of the plan that it runs, empty where it runs none, or does not tell. All of this is what the process says
+    of itself; `client_host` is the address that Kafka sees it at, empty where Kafka was not asked.
     """
 
     purpose: str
@@ -37,10 +40,21 @@ class Holder:
     pid: int
     since: str
     digest: str = ""
+    client_host: str = field(default="", compare=False)
 
     def __str__(self) -> str:
         digest = f"; digest {self.digest}" if self.digest else ""
-        return f"{self.purpose} (started by {self.user} on {self.host}, process {self.pid}, at {self.since}{digest})"
+        by = f"started by {self.user} on {self.host}, process {self.pid}, at {self.since}"
+        return f"{self.purpose} ({by}{self._seen_at}{digest})"
+
+    @property
+    def process(self) -> str:
+        """Who it says that it is, and where Kafka sees it."""
+        return f"{self.user} on {self.host} (process {self.pid}{self._seen_at})"
+
+    @property
+    def _seen_at(self) -> str:
+        return f", as it says; Kafka sees it at {self.client_host}" if self.client_host else ""
 
     def written(self) -> str:
         """Return the text that `read` takes: one line a field."""
@@ -50,6 +64,8 @@ class Holder:
     @classmethod
     def read(cls, text: str) -> Self | None:
         """Return the holder that wrote this text, None where it is no such text."""
+        if len(text) > MOST_CHARACTERS:
+            return None
         try:
             purpose, user, host, pid, since, *digest = text.split("\n")
             return cls(purpose, user, host, int(pid), since, *digest)
@@ -73,7 +89,7 @@ class StopRequest:
     @classmethod
     def read(cls, text: str) -> Self | None:
         """Return the request in this text, None where it is none."""
-        of, _, rest = text.partition("\n")
+        of, _, rest = text[: 2 * MOST_CHARACTERS].partition("\n")
         by = Holder.read(rest)
         return cls(of, by) if by is not None else None
 
@@ -107,10 +123,11 @@ class RateRequest:
     @classmethod
     def read(cls, text: str) -> Self | None:
         """Return the request in this text, None where it is none."""
-        of, rate, rest = (*text.split("\n", 2), "", "")[:3]
+        of, rate, rest = (*text[: 2 * MOST_CHARACTERS].split("\n", 2), "", "")[:3]
         by = Holder.read(rest)
         number = rate.removeprefix(_RATE)
-        if by is None or not rate.startswith(_RATE) or not (number.isascii() and number.isdigit()):
+        is_number = number.isascii() and number.isdigit() and len(number) < len(str(2**63))
+        if by is None or not rate.startswith(_RATE) or not is_number:
             return None
         return cls(of, by, int(number))
 

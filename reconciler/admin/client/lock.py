@@ -53,11 +53,12 @@ def take_lock(
         seat = _seat_of_stopped(member, _seated(member, waiting), waiting)
         if seat.is_leader:
             return ClusterLock(member, seat, wire)
+        held_by = member.seen(seat.holder)
     except BaseException:
         _go(member)
         raise
     _go(member)
-    raise LockHeld(seat.holder)
+    raise LockHeld(held_by)
 
 
 def ask_rate(wire: Wire, request: RateRequest, waiting: WaitHook | None = None) -> Holder | None:

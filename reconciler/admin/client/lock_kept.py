@@ -33,6 +33,8 @@ PIECE_CHARACTERS = (4096, 2048, 1024, 512, 256)
 FORM, HEAD_CHARACTERS = "1", 24
 NO_OFFSET = -1
 KEEP_SECONDS = 20.0
+MOST_CHARACTERS = 2 * 1024 * 1024
+"""Of the pieces together, and of the text in them, which others can write: 20,000 moves take half."""
 UNSETTLED = NOT_DONE | {ILLEGAL_GENERATION, UNKNOWN_MEMBER, REBALANCE}
 
 
@@ -53,12 +55,14 @@ def joined(found: Sequence[str]) -> str:
     parts = {row[3]: row[4] for row in rows if len(row) == len(("form", "checksum", "count", "number", "part"))}
     packed = "".join(parts.get(str(number), "") for number in range(len(rows)))
     head = [FORM, f"{zlib.crc32(packed.encode(errors='replace')):08x}", str(len(rows))]
-    if any(row[:3] != head for row in rows):
+    if any(row[:3] != head for row in rows) or len(packed) > MOST_CHARACTERS:
         return ""
     try:
-        return zlib.decompress(b85decode(packed)).decode()
+        unpacked = zlib.decompressobj()
+        text = unpacked.decompress(b85decode(packed), MOST_CHARACTERS).decode()
     except (ValueError, zlib.error):
         return ""
+    return text if unpacked.eof else ""
 
 
 def kept(wire: Wire) -> str:

@@ -6,7 +6,9 @@ leader learns in the same exchange who is.
 """
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -82,6 +84,8 @@ class Described:
 
     state: str
     holder: Holder | None
+    hosts: Mapping[str, str] = field(default_factory=dict)
+    """Where Kafka sees each member, by what the member says of itself: told while the group is Stable."""
 
     @property
     def is_empty(self) -> bool:
@@ -178,7 +182,24 @@ class Member:
             return Described("", None)
         self._check(told.error_code)
         words = [bytes(member.member_assignment) for member in told.members if member.member_assignment]
-        return Described(told.group_state, Holder.read(words[0].decode(errors="replace")) if words else None)
+        holder = Holder.read(words[0].decode(errors="replace")) if words else None
+        hosts = {
+            bytes(member.member_metadata).decode(errors="replace"): member.client_host.removeprefix("/")
+            for member in told.members
+        }
+        if holder is not None:
+            holder = replace(holder, client_host=hosts.get(holder.written(), ""))
+        return Described(told.group_state, holder, hosts)
+
+    def seen(self, holder: Holder | None) -> Holder | None:
+        """Return that holder with the host that Kafka sees it at, as far as the coordinator tells."""
+        hosts = self._hosts() if holder is not None else {}
+        return replace(holder, client_host=hosts.get(holder.written(), "")) if holder is not None else None
+
+    def _hosts(self) -> Mapping[str, str]:
+        with suppress(Unsettled, ReconcilerError):
+            return self.described().hosts
+        return {}
 
     def _synced(self, joined: "JoinGroupResponse") -> Seat | None:
         """Return the place, with the leader's word; None where the group is in motion again."""
@@ -192,9 +213,13 @@ class Member:
         if not is_leader:
             return Seat(is_leader, holder, sent_at)
         words = [bytes(each.metadata).decode(errors="replace") for each in joined.members]
-        stops = [one.by for one in map(StopRequest.read, words) if one and one.of == self.holder.purpose]
+        stops = [one for one in map(StopRequest.read, words) if one and one.of == self.holder.purpose]
         rates = [one for one in map(RateRequest.read, words) if one and one.of == self.holder.purpose]
-        return Seat(is_leader, holder, sent_at, next(iter(stops), None), next(reversed(rates), None))
+        # What a member says of itself is its own word; where it is connected from, the coordinator tells.
+        hosts = self._hosts() if stops or rates else {}
+        stops = [replace(one, by=replace(one.by, client_host=hosts.get(one.written(), ""))) for one in stops[:1]]
+        rates = [replace(one, by=replace(one.by, client_host=hosts.get(one.written(), ""))) for one in rates[-1:]]
+        return Seat(is_leader, holder, sent_at, stops[0].by if stops else None, rates[0] if rates else None)
 
     def _joining(self) -> JoinGroupRequest:
         form = JoinGroupRequest.JoinGroupRequestProtocol
