@@ -17,8 +17,8 @@ from reconciler.apply.journal import DispensableJournal, Journal, MemoryJournal,
 from reconciler.apply.leftovers import adopt_leftovers
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.partition_path import Place, PlanPaths, paths_of
-from reconciler.apply.session import Session, ended_at_once, with_result
-from reconciler.apply.standings import moves_under_way, overwritten_moves, stages_done
+from reconciler.apply.session import Belief, Session, ended_at_once, with_result
+from reconciler.apply.standings import moves_to_take_back, stages_done
 from reconciler.apply.throttles import leftover_problems
 from reconciler.apply.throttling import take_all_off
 from reconciler.apply.withdraw import Withdrawal, seen_as_far_as_visible, unseen_moves, withdraw
@@ -44,6 +44,7 @@ def cancel_run(
     should_stop: Stop = lambda: None,
     stopped: Collection[TopicPartition] | None = None,
     again: str = CANCEL_AGAIN,
+    belief: Belief = Belief.NOTHING,
 ) -> RunResult:
     """Cancel what is in flight of a plan and return what was done; moves that have ended stay as they are.
 
@@ -59,7 +60,7 @@ def cancel_run(
     which is told, and not `should_stop`. A KeyboardInterrupt once that gives a reason ends it at once; StoppedEarly
     names what is left.
     """
-    session = Session(admin, journal, paths_of(plan, again), notify)
+    session = Session(admin, journal, paths_of(plan, again), notify, belief=belief)
     session.journal = DispensableJournal(journal, session.say)
     check_plan_is_for(plan, admin.cluster_id())
     in_flight = _in_flight_of_a_run(session) if stopped is None else stopped
@@ -109,7 +110,7 @@ class _Cancel:
         # What the plan's runs left is looked for even where nothing is in flight: a killed run leaves throttles too.
         adopt_leftovers(session, observed, is_cleaning=True)
         session.messages += [f"{text} by somebody else: left alone" for text in _foreign(session.paths, observed)]
-        moves, inside = _to_take_back(session.paths, observed), dir_moves_under_way(session.paths, observed)
+        moves, inside = moves_to_take_back(session.paths, observed), dir_moves_under_way(session.paths, observed)
         self.moves = (*moves, *inside)
         idle = self._idle()
         is_open = recorded(session.journal.events).is_open or session.record is not None
@@ -212,11 +213,7 @@ def moves_in_flight(plan: Plan, admin: Admin) -> tuple[Move | DirMove, ...]:
     paths = paths_of(plan)
     check_plan_is_for(plan, admin.cluster_id())
     observed = look(admin, paths.topics, ids=plan.topic_ids, dir_moves=paths.dir_moves)
-    return (*_to_take_back(paths, observed), *dir_moves_under_way(paths, observed))
-
-
-def _to_take_back(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:
-    return (*moves_under_way(paths, observed), *overwritten_moves(paths, observed))
+    return (*moves_to_take_back(paths, observed), *dir_moves_under_way(paths, observed))
 
 
 def _left_text(paths: PlanPaths, outcome: Withdrawal) -> str:

@@ -325,7 +325,7 @@ class Gate:
         by = self.session.lock.asked_by if self.session.lock is not None else None
         if by is None:
             return None
-        who = f"`reconciler cancel` of {by.user} on {by.host} (process {by.pid})"
+        who = f"`reconciler cancel` of {by.process}"
         self.session.notify(f"{who} asks this run to stop: ending in order, throttles go back first.")
         return f"{who} asked for it"
 

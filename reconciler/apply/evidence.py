@@ -51,10 +51,13 @@ class Evidence:
     """A partition, or a replica between log dirs, shows that a run of the plan began."""
 
 
-def evidence(paths: PlanPaths, observed: Observed, before: Rollback, rates: Items) -> Evidence:
+def evidence(
+    paths: PlanPaths, observed: Observed, before: Rollback, rates: Items, rate_asked: str | None = None
+) -> Evidence:
     """Return what runs of a plan have left on brokers and topics, which `observed` shows with their configs.
 
-    `before`: what was set there before the first of them; `rates`: every value that they set on brokers.
+    `before`: what was set there before the first of them; `rates`: every value that they set on brokers; `rate_asked`:
+    one that they may have set besides. A run sets it on each of its brokers, so it counts where all of them have it.
     """
     lists, unclear, partitions = _lists(paths, observed, before)
     # A move throttles each of its brokers. One of its two lists may be an operator's `*`: then the other one counts.
@@ -66,6 +69,9 @@ def evidence(paths: PlanPaths, observed: Observed, before: Rollback, rates: Item
         if move.added
         for broker in (*move.from_replicas, *move.added)
     }
+    alive = [observed.brokers[broker].configs for broker in sorted(named) if observed.is_alive(broker)]
+    if rate_asked is not None and all(one.get(key) == rate_asked for one in alive for key in BROKER_THROTTLES):
+        rates |= {rate_asked}
     emptied = {
         broker
         for key in partitions

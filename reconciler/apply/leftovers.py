@@ -1,22 +1,25 @@
 """Finds what earlier runs left on the cluster, takes it over into a new run, or puts it back.
 
-Two sources say what a run set: its record in the cluster, and the journal of this machine. Either may be gone, so what
-the cluster itself shows (`evidence`) completes them: a record that is gone never means that nothing is left.
+Three sources say what a run set. The cluster itself shows it beside the plan (`evidence`). The journal of this machine
+is its own, and believed. The record in the cluster can be written by whoever may read the lock's group, so by itself it
+changes nothing: it says which rates a run was asked for, and what `doctor --fix throttles`, or `cancel` without a plan,
+names key by key before it asks.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
-from reconciler.apply.dir_moves import DirPlace, dir_place
+from reconciler.apply.dir_moves import DirPlace, dir_moves_under_way, dir_place
 from reconciler.apply.evidence import Evidence, evidence
 from reconciler.apply.journal import Journal, Recorded, recorded
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.partition_path import PlanPaths, paths_of
-from reconciler.apply.run_record import RunRecord, read_record
-from reconciler.apply.session import Session
-from reconciler.apply.standings import stages_done, under_way
+from reconciler.apply.run_record import KeptRecord, RunRecord, kept_record
+from reconciler.apply.session import Belief, Session
+from reconciler.apply.standings import moves_to_take_back, stages_done, under_way
 from reconciler.apply.throttles import (
     Items,
     Key,
@@ -24,6 +27,7 @@ from reconciler.apply.throttles import (
     list_restored,
     our_rates,
     parts,
+    rate_bounds,
     rate_restored,
     throttled_brokers,
     throttled_lists,
@@ -34,11 +38,11 @@ from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import CORDONED_LOG_DIRS
 from reconciler.model.diagnosis import KnownRun
 from reconciler.model.move import DirMove, Move
-from reconciler.model.plan import Plan
+from reconciler.model.plan import Plan, Rollback
 from reconciler.model.problem import ClusterUnavailable, MissingRight
 from reconciler.model.run import RunEvent, RunResult, RunState
 from reconciler.model.topic_partition import TopicPartition
-from reconciler.model.words import named_some, owner_name, rate
+from reconciler.model.words import rate
 
 
 def adopt_leftovers(session: Session, observed: Observed, *, is_cleaning: bool = False) -> None:
@@ -48,17 +52,28 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_cleaning: bool =
     """
     journal, throttles = recorded(session.journal.events), session.throttles
     find_record(session)
-    record = session.record
-    is_own = record is not None and record.plan_id == session.paths.plan.id
+    say_other_record(session)
     session.other_rates = journal.rates_once_asked
-    if record is not None:
-        _adopt(session, record, is_own=is_own)
-    traces = _Traces(session.paths, journal, record if is_own else None)
-    shown = traces.completed(observed, lambda: _seen(session, observed, is_cleaning=is_cleaning))
-    others = record.throttles if record is not None and not is_own else ThrottleRecord()
-    throttles.on = shown.throttles.plus(others)
+    if session.record is not None:
+        _adopt_rate(session, session.record)
+    traces = _Traces(session.paths, journal, session.record, session.rate_bounds)
+    session.other_rates |= traces.rates.union(filter(None, [traces.rate_asked]))
+    seen = partial(_seen, session, observed, is_cleaning=is_cleaning)
+    shown = traces.completed(observed, seen)
+    claims = ThrottleRecord()
+    if session.belief is not Belief.NOTHING and session.record is not None:
+        claims = traces.claims(seen())
+        session.other_rates |= session.record.ours
+    if session.belief is Belief.TO_TAKE_OFF:
+        claims = ThrottleRecord(
+            dict.fromkeys(claims.rates), {key: replace(entry, before=None) for key, entry in claims.lists.items()}
+        )
+    throttles.on = claims.plus(shown.throttles)
+    throttles.recorded = traces.claims_beside(throttles.on) if session.belief is not Belief.ALL else ThrottleRecord()
     # Before a run of the plan began, a rate like the plan's is an operator's own.
-    throttles.undecided = shown.undecided if is_cleaning or shown.is_begun else {}
+    undecided = shown.undecided if is_cleaning or shown.is_begun else {}
+    known: Collection[Key] = throttles.on.plus(throttles.recorded).keys
+    throttles.undecided = {key: entry for key, entry in undecided.items() if key not in known}
     # A value that an earlier run set is not what was there before: its record says what was.
     throttles.first_rates = dict(throttles.on.rates)
     throttles.first_lists = {key: entry.before for key, entry in throttles.on.lists.items()}
@@ -67,71 +82,95 @@ def adopt_leftovers(session: Session, observed: Observed, *, is_cleaning: bool =
 
 @dataclass(frozen=True, slots=True)
 class _Traces:
-    """Holds the written traces of a plan's runs: the journal of this machine, and the cluster's record."""
+    """Holds the written traces of a plan's runs: the journal of this machine, and the cluster's record.
+
+    The journal is this machine's own, and believed. The record is a hint: of the rates that the runs were asked for.
+    """
 
     paths: PlanPaths
     journal: Recorded
     record: RunRecord | None
+    bounds: tuple[int, int]
+    """The least and the greatest rate that may be asked for."""
 
     @property
     def rates(self) -> Items:
-        """Every value that the runs set on brokers."""
-        asked = self.record.ours if self.record is not None else frozenset()
+        """Every value that the runs set on brokers, but for what only the record of a plan that is at hand names."""
+        asked = self.record.ours if self.record is not None and self.paths.is_of_record else frozenset()
         return our_rates(self.paths.plan) | self.journal.rates_once_asked | asked
 
     @property
-    def throttles(self) -> ThrottleRecord:
-        """The throttles that are on, by the record if there is one, else by the journal.
+    def rate_asked(self) -> str | None:
+        """The rate that the run was asked for, as the record says, if it may be asked for."""
+        asked, (least, most) = self.record.rate if self.record is not None else None, self.bounds
+        return str(asked) if asked is not None and least <= asked <= most else None
 
-        A record that is not whole was completed by guesses as it was read. A plan at hand knows better.
-        """
-        record = self.record
-        if record is None or record.is_bare:
-            return self.journal.throttles
-        if record.is_whole or _is_of_record(self.paths.plan):
-            return record.throttles
-        items, lists = throttled_lists(self.paths.plan), record.throttles.lists
-        own = {key: replace(lists[key], items=lists[key].items & items[key]) for key in lists if key in items}
-        return replace(record.throttles, lists=own)
+    @property
+    def before(self) -> Rollback:
+        """The throttles that were there before the plan's runs, as its rollback and the journal say."""
+        return self.journal.first_seen(self.paths.plan.rollback)
+
+    def claims_beside(self, on: ThrottleRecord) -> ThrottleRecord:
+        """Return what the record says was set, or was there before, where nothing else says it."""
+        told = self.record.throttles if self.record is not None else ThrottleRecord()
+        return ThrottleRecord(
+            {
+                key: before
+                for key, before in told.rates.items()
+                if key not in on.rates or before not in {None, on.rates[key]}
+            },
+            {
+                key: entry
+                for key, entry in told.lists.items()
+                if key not in on.lists or entry.before not in {None, on.lists[key].before}
+            },
+        )
+
+    def claims(self, observed: Observed) -> ThrottleRecord:
+        """Return what of the record a clean-up could change, as the look with configs shows it, or could not ask."""
+        told = self.record.throttles if self.record is not None else ThrottleRecord()
+        shown = dict(_visible(self.rates.union(self.record.ours if self.record else ()), told, observed))
+        return ThrottleRecord(
+            {
+                (broker, key): before
+                for (broker, key), before in told.rates.items()
+                if (broker, key) in shown or not observed.is_alive(broker)
+            },
+            {key: entry for key, entry in told.lists.items() if key in shown},
+        )
 
     def is_look_needed(self, observed: Observed) -> bool:
-        """Whether the runs may have left what neither journal nor record says.
+        """Whether the runs may have left what the journal does not say.
 
-        A whole record covers all that its run set. A journal that says that a run ended well is believed while all is
-        in place: the plan may have been applied again on another machine since.
+        A journal that says that a run ended well is believed while all is in place, and no record stands there: the
+        plan may have been applied again on another machine since.
         """
-        if self.record is not None:
-            return not (self.record.is_whole or _is_of_record(self.paths.plan))
         is_at_end = all(dir_place(move, observed) is DirPlace.AT_END for move in self.paths.dir_moves)
-        return not (self.journal.has_ended_well and self.paths.has_ended(observed) and is_at_end)
+        is_in_place = self.paths.has_ended(observed) and is_at_end
+        return self.record is not None or not (self.journal.has_ended_well and is_in_place)
 
     def completed(self, observed: Observed, with_configs: Callable[[], Observed]) -> Evidence:
-        """Return the written throttles, completed by the cluster's; configs are read only if they are needed."""
-        start = self.throttles
-        if not self.is_look_needed(observed):
+        """Return the journal's throttles, completed by the cluster's; configs are read only if they are needed."""
+        start = self.journal.throttles
+        if self.paths.is_of_record or not self.is_look_needed(observed):
             return Evidence(start)
-        shown = evidence(self.paths, with_configs(), self.journal.first_seen(self.paths.plan.rollback), self.rates)
+        shown = evidence(self.paths, with_configs(), self.before, self.rates, self.rate_asked)
         lists = {key: entry for key, entry in shown.throttles.lists.items() if key not in start.lists}
         rates = shown.throttles.rates
         if self.journal.has_events and not shown.throttles.lists:
             # The journal here knows each cordon that its runs set. Another one is an operator's, who may set the same.
             rates = {key: before for key, before in rates.items() if key[1] != CORDONED_LOG_DIRS}
-        known: Collection[Key] = {*start.rates, *start.lists}
-        undecided = {key: entry for key, entry in shown.undecided.items() if key not in known}
+        undecided = {key: entry for key, entry in shown.undecided.items() if key not in start.keys}
         return replace(shown, throttles=start.plus(ThrottleRecord(rates, lists)), undecided=undecided)
-
-
-def _is_of_record(plan: Plan) -> bool:
-    """Whether a plan was made from a run's record: it does not know what was set before the run."""
-    return not plan.source.desired_digest
 
 
 def _seen(session: Session, observed: Observed, *, is_cleaning: bool) -> Observed:
     """Return the look with configs; where these cannot be read, and the caller `is_cleaning`, without."""
     try:
-        plan = session.paths.plan
-        brokers = throttled_brokers(plan).union(plan.cordoned)
-        return with_configs(observed, session.admin, brokers, {topic for topic, _ in throttled_lists(plan)})
+        plan, of_record = session.paths.plan, session.record.throttles if session.record else ThrottleRecord()
+        brokers = throttled_brokers(plan).union(plan.cordoned, of_record.brokers)
+        topics = {topic for topic, _ in throttled_lists(plan)}.union(of_record.topics)
+        return with_configs(observed, session.admin, brokers, topics)
     except (MissingRight, ClusterUnavailable) as error:
         if not is_cleaning:
             raise
@@ -150,61 +189,74 @@ def with_configs(observed: Observed, admin: Admin, brokers: Collection[int], top
 
 
 def find_record(session: Session) -> None:
-    """Take the record that stands in the cluster into the session, if it is this plan's, or its moves have ended.
+    """Take what stands in the cluster into the session: the record of this plan's run, or another text."""
+    kept = kept_record(session.admin)
+    is_own = kept.run is not None and kept.run.plan_id == session.paths.plan.id
+    session.record = kept.run if is_own else None
+    session.other_record = KeptRecord.of(kept.run.other) if is_own and kept.run is not None else kept
 
-    Anybody may clean up after such a run; any other one's record stays as it is.
-    """
-    record = read_record(session.admin)
-    is_own = record is not None and record.plan_id == session.paths.plan.id
-    is_other = record is not None and not is_own and bool(moves_of(record, session.admin))
-    session.record, session.other_record = (None, record) if is_other else (record, None)
+
+def say_other_record(session: Session) -> None:
+    """Say, once, that another text than this plan's record stands in the cluster, and what to do about it."""
+    other = session.other_record
+    text = f"{other.untouched} ({other.code})"
+    if other.text and text not in session.messages:
+        session.say(text)
 
 
 def moves_of(record: RunRecord, admin: Admin) -> tuple[Move | DirMove, ...]:
-    """Return the moves of a recorded run that are in flight, or were cancelled without their order being restored."""
+    """Return those moves of a recorded run that are in flight just as it says."""
     paths = paths_of(record.plan(""))
-    return under_way(paths, look(admin, paths.topics, ids=record.topic_ids, dir_moves=paths.dir_moves))
+    observed = look(admin, paths.topics, ids=record.topic_ids, dir_moves=paths.dir_moves)
+    return (*moves_to_take_back(paths, observed), *dir_moves_under_way(paths, observed))
 
 
-def _adopt(session: Session, record: RunRecord, *, is_own: bool) -> None:
-    """Take over the rates of the run that the cluster's own record names, and say what it left."""
-    if not is_own and not record.throttles.is_empty:
-        owners = [*map(owner_name, record.throttles.brokers), *map(owner_name, record.throttles.topics)]
-        session.say(f"{record} has left throttles, which come off first: {named_some(owners)}")
-    if not is_own and record.is_bare:
-        by_plan = "with its plan, reconciler doctor PLAN --fix throttles takes off what it left"
-        session.say(f"{record} was too large for its record, which names no throttle: {by_plan}")
-    session.other_rates |= record.ours
-    if is_own and record.rate is not None and not record.is_over:
-        session.throttle_to(record.rate)
-        adopted = f"the throttle is {rate(record.rate)}, as this plan's run was asked for"
-        session.say(f"{adopted}; reconciler throttle changes it")
+def _adopt_rate(session: Session, record: RunRecord) -> None:
+    """Go on with the rate that the run of this plan was asked for, as its record says, if it may be asked for."""
+    least, most = session.rate_bounds
+    if record.rate is None or record.is_over or session.paths.is_of_record or record.rate == session.rate:
+        return
+    if not least <= record.rate <= most:
+        session.say(f"the run's record names a rate of {rate(record.rate)}, which nobody may ask for: it is left out")
+        return
+    session.throttle_to(record.rate)
+    adopted = f"the throttle is {rate(record.rate)}, as this plan's run was asked for by its record"
+    session.say(f"{adopted}; reconciler throttle changes it")
 
 
 def known_run(plan: Plan, events: Sequence[RunEvent], observed: Observed, record: RunRecord | None = None) -> KnownRun:
     """Return what is known of that plan's run; `observed` shows brokers and the plan's topics with their configs.
 
-    `record`: the one in the cluster, where there is one, which knows better than a journal of this machine.
+    `record`: the one in the cluster, where there is one.
     """
-    traces = _Traces(paths_of(plan), recorded(events), record)
+    bounds, asked = rate_bounds(plan), record.rate if record is not None else None
+    paths = paths_of(plan)
+    if asked is not None and bounds[0] <= asked <= bounds[1]:
+        paths = paths.throttled_to(asked)
+    traces = _Traces(paths, recorded(events), record, bounds)
     shown = traces.completed(observed, lambda: observed)
+    claimed_rates = record.ours if record is not None else frozenset()
+    throttles = dict(_visible(traces.rates | claimed_rates, shown.throttles, observed))
+    claims = dict(_visible(traces.rates | claimed_rates, traces.claims(observed), observed))
+    rated = {*shown.throttles.brokers, *(record.throttles.brokers if record is not None else ())}
     return KnownRun(
         plan_id=plan.id,
         is_open=_is_open(traces, observed, shown),
         by=record.started_by if record is not None else None,
         began=record.by.since if record is not None else traces.journal.began,
         targets={key: frozenset(path.lists) for key, path in traces.paths.by_partition.items()},
-        throttles=dict(_visible(traces.rates, shown.throttles, observed)),
+        throttles=throttles,
+        claims={key: after for key, after in claims.items() if key not in throttles or throttles[key] != after},
         undecided=frozenset(shown.undecided),
-        unrestored=tuple(broker for broker in shown.throttles.brokers if not observed.is_alive(broker)),
-        is_record_bare=record is not None and record.is_bare and _is_of_record(plan),
+        unrestored=tuple(sorted(broker for broker in rated if not observed.is_alive(broker))),
+        is_record_bare=record is not None and record.is_bare and traces.paths.is_of_record,
     )
 
 
 def _is_open(traces: _Traces, observed: Observed, shown: Evidence) -> bool:
     """Whether a run has not ended: a journal that lacks its end is outdated once the cluster shows all of it done."""
-    if traces.record is not None:
-        return not traces.record.is_over
+    if traces.record is not None and not traces.record.is_over:
+        return True
     is_done = stages_done(traces.paths, observed) == len(traces.paths.plan.stages) and not shown.throttles.lists
     return traces.journal.is_open and not is_done
 
@@ -241,13 +293,18 @@ def _after(change: ConfigChange, value: str | None) -> str | None:
 
 
 def restore_throttles(
-    plan: Plan, admin: Admin, journal: Journal, *, notify: Callable[[str], None] | None = None
+    plan: Plan,
+    admin: Admin,
+    journal: Journal,
+    *,
+    belief: Belief = Belief.NOTHING,
+    notify: Callable[[str], None] | None = None,
 ) -> RunResult:
     """Bring back every throttle that a run of this plan left; nothing while its moves are in flight.
 
     Raises LockHeld, where there is one to bring back and another run is on: it may be that run's.
     """
-    session = Session(admin, journal, paths_of(plan))
+    session = Session(admin, journal, paths_of(plan), belief=belief)
     check_plan_is_for(plan, admin.cluster_id())
     under_way = _left(session)
     if not under_way and (session.record is not None or not session.throttles.on.is_empty):

@@ -15,7 +15,7 @@ from reconciler.apply.observed import Observed
 from reconciler.model.change import CreatePartitions, CreateTopic
 from reconciler.model.cluster import Partition
 from reconciler.model.move import DirMove, Move
-from reconciler.model.plan import Plan
+from reconciler.model.plan import OF_RECORD, Plan
 from reconciler.model.stage import (
     CopyingStage,
     ElectStage,
@@ -142,6 +142,11 @@ class PlanPaths:
     """Who led each partition when the plan was made."""
     again: str = APPLY_AGAIN
     """How whoever started the run goes on with it, in words."""
+
+    @property
+    def is_of_record(self) -> bool:
+        """Whether this is no plan, but what a run's record in the cluster says, which others can write."""
+        return self.plan.source.desired_digest == OF_RECORD
 
     def position(self, topic_partition: TopicPartition, observed: Observed) -> Position:
         """Return where that partition stands on its path."""

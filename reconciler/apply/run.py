@@ -15,7 +15,7 @@ from reconciler.apply.checks import (
 )
 from reconciler.apply.crash import crash_point
 from reconciler.apply.journal import Journal, MemoryJournal
-from reconciler.apply.leftovers import adopt_leftovers, find_record, moves_of
+from reconciler.apply.leftovers import adopt_leftovers, find_record, moves_of, say_other_record
 from reconciler.apply.limits import NOTHING_DECLARED, ApplyRules
 from reconciler.apply.observed import Observed
 from reconciler.apply.partition_path import APPLY_AGAIN, paths_of
@@ -76,6 +76,7 @@ def _checked(session: Session, gate: Gate) -> RunResult:
         raise LockHeld(holder)
     observed = _look_at_all(session)
     find_record(session)
+    say_other_record(session)
     try:
         _first(session, gate, observed)
     except (StalePlan, Refused, StoppedEarly, WouldBeRefused) as error:
@@ -132,17 +133,20 @@ def _first(session: Session, gate: Gate, observed: Observed) -> int:
 
 
 def _check_no_other_run(session: Session) -> None:
-    """Raise Refused where a run of another plan has died and left moves under way: their record would be lost."""
-    record = session.other_record
-    if record is None:
-        return
-    moves = named_some(str(move.topic_partition) for move in moves_of(record, session.admin))
-    raise Refused(
-        f"{record} has died with moves in flight, or not back in their order: {moves}. Nothing was changed. "
-        f"`reconciler cancel --cluster {record.cluster_name}` takes them back, apply of that plan goes on with it; "
-        "once they have ended, an apply of any plan cleans up after it.",
-        code="KR457",
-    )
+    """Raise Refused where a run of another plan has died and Kafka lists its moves in flight, as its record says."""
+    record = session.other_record.run
+    in_flight = moves_of(record, session.admin) if record is not None else ()
+    moves = [move for move in in_flight if move.topic_partition not in session.paths.by_partition]
+    if record is not None and moves:
+        named = named_some(str(move.topic_partition) for move in moves)
+        name = record.cluster_name
+        raise Refused(
+            f"{record} has died with moves in flight, as its record says: {named}. Nothing was changed. "
+            f"`reconciler cancel --cluster {name}` shows what it takes back, and asks; apply of that plan goes on with "
+            f"it. If no run of ours began them: `reconciler doctor --cluster {name} --drop-record "
+            f"{session.other_record.digest}`.",
+            code="KR457",
+        )
 
 
 def _refused(session: Session, observed: Observed, refusal: ReconcilerError) -> ReconcilerError:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import Enum, auto
 from functools import partial
 from typing import TypeVar
 
@@ -13,7 +14,7 @@ from reconciler.apply.answers import NO_RIGHT, told_answer
 from reconciler.apply.journal import Journal
 from reconciler.apply.observed import Observed, look
 from reconciler.apply.partition_path import PlanPaths
-from reconciler.apply.run_record import RecordForm, RunRecord
+from reconciler.apply.run_record import KeptRecord, RecordForm, RunRecord
 from reconciler.apply.standings import tally
 from reconciler.apply.throttles import (
     Entry,
@@ -22,6 +23,7 @@ from reconciler.apply.throttles import (
     ThrottleRecord,
     leftover_problems,
     our_rates,
+    rate_bounds,
     undecided_problems,
 )
 from reconciler.model.cluster import Cluster
@@ -64,8 +66,21 @@ class RunThrottles:
     confirmed_items: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     closed: set[int] = field(default_factory=set)
     """The brokers that this run has cordoned, as far as it could."""
+    recorded: ThrottleRecord = field(default_factory=ThrottleRecord)
+    """What only the record in the cluster says is on, or was there before: `doctor --fix throttles` asks first."""
     undecided: Mapping[Key, Entry] = field(default_factory=dict)
     """The plan's own values whose owner the cluster does not show, by key."""
+
+
+class Belief(Enum):
+    """How far the record in the cluster is believed: others can write it."""
+
+    NOTHING = auto()
+    """It is a hint: nothing is put back, or taken off, because of it alone."""
+    TO_TAKE_OFF = auto()
+    """Somebody was shown what it names, and said yes: that is taken off."""
+    ALL = auto()
+    """The same, and what it says was there before is put back."""
 
 
 @dataclass(slots=True)
@@ -83,11 +98,12 @@ class Session:
     lock: Lock | None = None
     """The cluster's, once it is held."""
     record: RunRecord | None = None
-    """The record that stands in the cluster, and may be written over."""
-    other_record: RunRecord | None = None
-    """A record that may not: of a run of another plan with moves in flight."""
+    """The record of this plan's run that stands in the cluster, and may be written over."""
+    other_record: KeptRecord = field(default_factory=KeptRecord)
+    """Another text that stood there, of another run or none that can be read: it is put back when this run ends."""
     record_forms: tuple[RecordForm, ...] = tuple(RecordForm)
     """The forms of the record that may fit, the longest first; none: no record can be written there."""
+    belief: Belief = Belief.NOTHING
     rate: int | None = None
     """What the run was asked to throttle to meanwhile, in bytes per second."""
     other_rates: Items = frozenset()
@@ -106,8 +122,11 @@ class Session:
     messages: list[str] = field(default_factory=list)
     leftover_throttles: list[Problem] = field(default_factory=list)
     started_at: datetime = field(init=False)
+    rate_bounds: tuple[int, int] = field(init=False)
+    """The least and the greatest rate that this run may be asked for, in bytes per second."""
 
     def __post_init__(self) -> None:
+        self.rate_bounds = rate_bounds(self.paths.plan)
         self.started_at = self.now()
 
     def now(self) -> datetime:
@@ -188,7 +207,8 @@ class Session:
         """
         if self.lock is None or not self.record_forms:
             return
-        over = replace(self.record, is_over=True, throttles=self.throttles.on) if is_over and self.record else None
+        throttles = self.throttles.on.with_before(self.throttles.recorded)
+        over = replace(self.record, is_over=True, throttles=throttles) if is_over and self.record else None
         record = over or self._current_record(self.lock, is_over=is_over)
         answer = Answer()
         while self.record_forms:
@@ -208,9 +228,9 @@ class Session:
         self.say(NOT_KEPT.format(why=lacking if answer.error in NO_RIGHT else told_answer(answer)))
 
     def erase_record(self) -> None:
-        """Take the record out of the cluster: nothing of the run is left there."""
+        """Take the run's record out of the cluster, where nothing of it is left, and put back what stood there."""
         if self.record is not None and self.lock is not None:
-            self.patiently(partial(self.lock.keep, ""))
+            self.patiently(partial(self.lock.keep, self.other_record.text))
             self.record = None
 
     def _current_record(self, lock: Lock, *, is_over: bool) -> RunRecord:
@@ -230,11 +250,12 @@ class Session:
             is_over=is_over,
             rate=self.rate,
             ours=self.our_rates,
-            throttles=self.throttles.on,
+            throttles=self.throttles.on.with_before(self.throttles.recorded),
             moves=tuple(moves),
             dir_moves=inside,
             leaders={key: led[key] for key, first in firsts.items() if key in led and led[key] != first},
             topic_ids={name: plan.topic_ids[name] for name in sorted(topics & plan.topic_ids.keys())},
+            other=self.other_record.text,
         )
 
     def patiently(self, request: Callable[[], T]) -> T:

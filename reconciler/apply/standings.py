@@ -87,6 +87,26 @@ def moves_under_way(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:
     return tuple(found)
 
 
+def moves_to_take_back(paths: PlanPaths, observed: Observed) -> tuple[Move, ...]:
+    """Return the moves that a cancel takes back.
+
+    Of what only a record says, those alone that Kafka lists in flight just so, and that go back to the replicas which
+    Kafka's own cancel leaves: a record that anybody can write must not take a replica away.
+    """
+    moves = moves_under_way(paths, observed)
+    if not paths.is_of_record:
+        return (*moves, *overwritten_moves(paths, observed))
+    return tuple(move for move in moves if _is_listed_so(move, observed))
+
+
+def _is_listed_so(move: Move, observed: Observed) -> bool:
+    flight = observed.reassignments.get(move.topic_partition)
+    if flight is None:
+        return False
+    remaining = {*flight.replicas} - {*flight.adding_replicas}
+    return flight.target_replicas == move.to_replicas and {*move.from_replicas} == remaining
+
+
 def under_way(paths: PlanPaths, observed: Observed) -> tuple[Move | DirMove, ...]:
     """Return all that is in flight of a plan: between brokers, and between log dirs."""
     return (*moves_under_way(paths, observed), *dir_moves_under_way(paths, observed))

@@ -21,17 +21,20 @@ from reconciler.model.cluster import (
 )
 from reconciler.model.plan import Plan
 from reconciler.model.problem import Problem, Severity
-from reconciler.model.run import UNDECIDED
+from reconciler.model.run import RECORDED, UNDECIDED
 from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage
 from reconciler.model.words import named_some, owner_name
 
 EVERYTHING = "*"
+LEAST_RATE = 1024 * 1024
+"""The least rate that a run may be asked for, in bytes per second, where its plan has no lower one."""
+MOST_RATE = 2**63 - 1
 Items = frozenset[str]
 Key = tuple[int | str, str]
 """A broker or a topic, and the name of a config."""
 Configs = Mapping[str, str]
 
-_HINT = "the next reconciler apply or cancel of this cluster, or reconciler doctor PLAN --fix throttles, puts it back"
+_HINT = "the next reconciler apply or cancel on this machine, or reconciler doctor PLAN --fix throttles, puts it back"
 _LOG_IN = "once brokers let this client in again, "
 _MOST_ITEMS = 10  # of a list in one sentence: a list names hundreds of replicas
 
@@ -59,6 +62,11 @@ class ThrottleRecord:
         return not self.rates and not self.lists
 
     @property
+    def keys(self) -> frozenset[Key]:
+        """Every key that it names, of brokers and of topics."""
+        return frozenset((*self.rates, *self.lists))
+
+    @property
     def has_throttles(self) -> bool:
         """Whether a rate or a list of ours is on; a cordon of log dirs is none."""
         return bool(self.lists) or any(key != CORDONED_LOG_DIRS for _, key in self.rates)
@@ -80,6 +88,10 @@ class ThrottleRecord:
             known = lists.get(key)
             lists[key] = Entry(known.before, known.items | entry.items) if known else entry
         return ThrottleRecord({**more.rates, **self.rates}, lists)
+
+    def with_before(self, earlier: "ThrottleRecord") -> "ThrottleRecord":
+        """Return the record with another one's, whose values are what was there before."""
+        return ThrottleRecord({**self.rates, **earlier.rates}, earlier.plus(self).lists)
 
     def less(self, gone: "ThrottleRecord") -> "ThrottleRecord":
         """Return the record without the keys of another."""
@@ -139,6 +151,16 @@ def our_rates(plan: Plan) -> Items:
     """Return every value that a run of this plan sets on brokers: the rates of its stages, and the cordon."""
     rates = {stage.throttle_bytes_per_second for stage in _copying_stages(plan)} - {None}
     return frozenset(map(str, rates)) | ({EVERYTHING} if plan.cordoned else frozenset())
+
+
+def rate_bounds(plan: Plan) -> tuple[int, int]:
+    """Return the least and the greatest rate that a run of this plan may be asked for, in bytes per second.
+
+    Whoever may read the lock's group can ask, so a request must neither stop a run nor let it take the whole network.
+    """
+    rates = [stage.throttle_bytes_per_second for stage in _copying_stages(plan)]
+    known = [rate for rate in rates if rate is not None]
+    return min([LEAST_RATE, *known]), 10 * max(known) if known else MOST_RATE
 
 
 def throttled_rates(plan: Plan) -> frozenset[tuple[int, str]]:
@@ -313,6 +335,21 @@ def leftovers_of(throttles: ThrottleRecord, troubles: Mapping[Key, Trouble]) -> 
         hint = f"{_LOG_IN if any(one.is_shut_out for one in causes) else ''}{_HINT}"
         left.append(Problem("KR720", f"{'; '.join(owners)}: {why}; {hint}", severity=Severity.WARNING))
     return left
+
+
+def recorded_problems(recorded: ThrottleRecord) -> list[Problem]:
+    """Return a problem for each broker or topic that only the record in the cluster would have changed."""
+    by_owner: dict[int | str, list[str]] = {}
+    for key in sorted(recorded.keys, key=str):
+        entry = recorded.lists.get(key)  # type: ignore[arg-type]
+        before = entry.before if entry is not None else recorded.rates.get(key)  # type: ignore[arg-type]
+        by_owner.setdefault(key[0], []).append(f"{key[1]} -> {_shown(before)}")
+    why = "says only the run's record in the cluster, which others can write, so nothing was changed by it"
+    hint = "reconciler doctor --fix throttles shows it, and asks"
+    return [
+        Problem(RECORDED, f"{owner_name(owner)}: {', '.join(keys)}: {why}; {hint}", severity=Severity.WARNING)
+        for owner, keys in by_owner.items()
+    ]
 
 
 def undecided_problems(undecided: Mapping[Key, Entry]) -> list[Problem]:

@@ -39,6 +39,7 @@ from reconciler.apply.throttles import (
     rate_keys,
     rate_restored,
     rates_to_set,
+    recorded_problems,
     throttled_lists,
     wanted_lists,
     wanted_rates,
@@ -222,8 +223,10 @@ def take_all_off(session: Session, *, has_moves: bool = False) -> None:
     """
     left, unwritten = _cleaned_up(session, BROKER_LEASES, is_run_over=True)
     session.leftover_throttles = [*left, *_still_on(session)]
+    session.throttles.recorded = _still_claimed(session)
+    session.leftover_throttles += recorded_problems(session.throttles.recorded)
     with suppress(ReconcilerError):  # without an answer, the lock or the right, the record stays
-        if session.throttles.on.is_empty and not has_moves:
+        if session.throttles.on.is_empty and session.throttles.recorded.is_empty and not has_moves:
             session.erase_record()
         elif session.record is not None:
             session.write_record(is_over=True)
@@ -267,6 +270,32 @@ def _still_on(session: Session) -> list[Problem]:
     session.throttles.on = session.throttles.on.plus(shown)
     session.throttles.taken_off = ThrottleRecord()
     return leftovers_of(shown, dict.fromkeys([*shown.rates, *shown.lists], _SHOWN_AGAIN))
+
+
+def _still_claimed(session: Session) -> ThrottleRecord:
+    """Return what only the record says, and what a look does not show to be as it was before."""
+    recorded, ours = session.throttles.recorded, session.our_rates
+    if recorded.is_empty:
+        return recorded
+    found = tried(lambda: session.admin.broker_configs(recorded.brokers)) if recorded.rates else {}
+    seen = (
+        tried(lambda: as_far_as_visible(session.admin.topic_configs, recorded.topics)) if recorded.lists else ({}, {})
+    )
+    brokers = {} if isinstance(found, Trouble) else found
+    topics = {} if isinstance(seen, Trouble) else seen[0]
+    return ThrottleRecord(
+        {
+            (broker, key): before
+            for (broker, key), before in recorded.rates.items()
+            if broker not in brokers or brokers[broker].get(key) in {*ours, None} - {before}
+        },
+        {
+            (topic, key): entry
+            for (topic, key), entry in recorded.lists.items()
+            if (value := topics.get(topic, {}).get(key)) != entry.before
+            and (entry.items & {*parts(value)} or (topic in topics and value is None))
+        },
+    )
 
 
 def _shown(session: Session) -> ThrottleRecord:

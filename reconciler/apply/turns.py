@@ -58,6 +58,8 @@ class Run:
     is_record_written: bool = False
     """The record in the cluster tells of this stage."""
     is_disk_denied: bool = False
+    refused_rate: int | None = None
+    """The rate that somebody asked for last and that is none to be asked for."""
     wait: Wait = field(init=False)
 
     @property
@@ -176,12 +178,20 @@ class Run:
     def _take_up_rate(self) -> None:
         """Go on with the rate that somebody has asked for, if it is another one: throttles are put on anew."""
         asked = self.session.lock.rate_asked if self.session.lock is not None else None
-        if asked is None or asked.rate == self.session.rate:
+        if asked is None or asked.rate in {self.session.rate, self.refused_rate}:
+            return
+        least, most = self.session.rate_bounds
+        by = f"a member of the lock's group that calls itself {asked.by.process}"
+        if not least <= asked.rate <= most:
+            self.refused_rate = asked.rate
+            self.session.write_event("rate", Outcome.SKIPPED, rate=asked.rate, by=by)
+            self.session.say(
+                f"{by} asked for {rate(asked.rate)}: not taken up, as {rate(least)} to {rate(most)} may be"
+            )
             return
         self.session.throttle_to(asked.rate)
         ours = sorted(self.session.our_rates)
-        self.session.write_event("rate", Outcome.DONE, rate=asked.rate, by=str(asked.by), ours=ours)
-        by = f"{asked.by.user} on {asked.by.host}"
+        self.session.write_event("rate", Outcome.DONE, rate=asked.rate, by=by, ours=ours)
         self.session.say(f"the throttle is {rate(asked.rate)} from now on: asked for by {by}")
         self.memory = self._current().unthrottled()
         self.is_record_written = False

@@ -1,7 +1,7 @@
 """Declares `reconciler cancel`: stops a run, and with --rollback undoes what it did."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -19,7 +19,7 @@ from reconciler.model.tally import ARRIVED
 ROLLBACK_HELP = "Then undo finished stages too, as a plan of its own."
 OUT_HELP = "With --rollback: save that plan there, for show and apply, and change nothing."
 DRY_RUN_HELP = "With --rollback: show that plan, check whether it may run now, and change nothing."
-YES_HELP = "Do not ask before --rollback; needed where nobody can be asked."
+YES_HELP = "Do not ask; needed where nobody can be asked, for --rollback and for what only the cluster's record names."
 
 
 @verb(
@@ -44,15 +44,15 @@ def command(asked: Asked, plan_path: str | None, out: str | None, *, rollback: b
     A run that is on, wherever it was started, is asked to end in order, and waited for.
 
     With --rollback, finished stages are undone too: partitions return to the ordered replicas and leaders that the plan
-    found, topics to their configs. What it made or deleted stays so, and is named. PLAN is needed only where the run
-    was started on another machine.
+    found, topics to their configs. What it made or deleted stays so, and is named. PLAN is needed where the run was
+    started on another machine: without it, cancel shows what the record in the cluster names, and asks.
     """
     if not rollback:
         if out or dry_run:
             raise click.UsageError("--out and --dry-run are for cancel --rollback.")
         if asked.output == MARKDOWN:
             raise click.UsageError("cancel has no output markdown but with --rollback --dry-run or --out FILE.")
-        return _cancel(asked, plan_path)
+        return _cancel(asked, plan_path, is_sure=yes)
     if out is not None or dry_run:
         return _show(asked, plan_path, out, is_dry_run=dry_run)
     if asked.output == MARKDOWN:
@@ -62,14 +62,26 @@ def command(asked: Asked, plan_path: str | None, out: str | None, *, rollback: b
     return _roll_back(asked, plan_path, is_sure=yes)
 
 
-def _cancel(asked: Asked, plan_path: str | None) -> int:
+def _cancel(asked: Asked, plan_path: str | None, *, is_sure: bool) -> int:
     from reconciler.command.progress import working
     from reconciler.render import as_json, as_text
     from reconciler.workflow.cancel import cancel
 
     told = Teller()
+
+    def confirmed(lines: Sequence[str]) -> bool:
+        head = "Only the run's record in the cluster names this, and others can write it:"
+        tell("\n".join([head, *(f"  ~ {line}" for line in lines)]))
+        if is_sure:
+            return True
+        require_answers("name the plan of the run: reconciler cancel PLAN")
+        return is_confirmed("Take back and take off what it names?")
+
     with ending_in_order(told, "cancel again") as stop, working():
-        ended = cancel(asked.inputs, plan_path, notify=told, should_stop=stop.reason)
+        ended = cancel(asked.inputs, plan_path, notify=told, should_stop=stop.reason, is_confirmed=confirmed)
+        if ended is None:
+            tell("Nothing has been changed.")
+            return Exit.STOPPED
         # An output that is closed later keeps nothing from its end.
         code = stop.exit or (Exit.STOPPED if ended.has_undecided else Exit.DONE)
     asked.write(text=lambda: as_text.result(ended), json=lambda: as_json.document(ended))

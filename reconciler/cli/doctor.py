@@ -45,19 +45,20 @@ THROTTLES = "throttles"
     type=click.Choice([THROTTLES]),
     help="Take off the throttles that crashed or ended runs left; nobody else's.",
 )
+@option("--drop-record", metavar="DIGEST", help="Remove what the cluster keeps as a run's record, by its digest.")
 @source_state
 @option("--yes", is_flag=True, help="Do not ask; needed where nobody can be asked.")
-def command(asked: Asked, plan_path: str | None, fix: str | None, *, yes: bool) -> int:
+def command(asked: Asked, plan_path: str | None, fix: str | None, drop_record: str | None, *, yes: bool) -> int:
     """Show what is wrong with a cluster: versions, rights, sick partitions, what is left over, and what to do next.
 
     PLAN is needed only where its run was started on another machine. Changes nothing without --fix.
     """
     if asked.inputs.are_several_named:
-        if fix or plan_path:
-            raise click.UsageError("With several clusters, PLAN and --fix are not taken: name one cluster.")
+        if fix or plan_path or drop_record:
+            raise click.UsageError("With several clusters, PLAN and what changes something are not taken: name one.")
         return _several(asked)
     if asked.inputs.state:
-        if fix:
+        if fix or drop_record:
             raise click.UsageError("--fix works on a cluster, not on a snapshot: leave --state (RECONCILER_STATE) out.")
         from reconciler.workflow.doctor import look_at_snapshot
 
@@ -67,6 +68,10 @@ def command(asked: Asked, plan_path: str | None, fix: str | None, *, yes: bool) 
     from reconciler.workflow.doctor import visit
 
     with working() if fix else nullcontext(), visit(asked.inputs, plan_path) as beside:
+        if drop_record is not None:
+            beside.drop_record(drop_record)
+            tell(f"The record {drop_record} was removed.")
+            return Exit.DONE
         with reading() as progress:
             found = beside.look(progress)
         if fix is None:
@@ -116,7 +121,8 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) 
 
     if found.locked_by is not None:
         found = beside.look_once_unlocked(tell)
-    wanted = [one for one in found.throttles if one.whose is Whose.LEFTOVER]
+    of_runs = {Whose.LEFTOVER, Whose.RECORDED}
+    wanted = [one for one in found.throttles if one.whose in of_runs]
     undecided = [one for one in found.throttles if one.whose is Whose.UNDECIDED]
     if not wanted:
         tell("No throttles of runs known here are left on the cluster.")
@@ -136,7 +142,7 @@ def _fixed(beside: "Visit", found: "Diagnosis", asked: Asked, *, is_sure: bool) 
         remaining = {_place(one) for one in beside.still_on(wanted)}
         found = beside.look(is_cleaned_up=True)
         # A broker may hide a value from the first look, and show it now.
-        later = [one for one in found.throttles if one.whose is Whose.LEFTOVER]
+        later = [one for one in found.throttles if one.whose in of_runs]
         remaining |= {_place(one) for one in beside.still_on(later)}
         stopped = stop.exit
     back = tuple(line for place, line in lines.items() if place not in remaining)

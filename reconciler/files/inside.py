@@ -6,6 +6,8 @@ is the caller's own, and may be anywhere.
 """
 
 import os
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from reconciler.model.client_properties import name_shown
@@ -28,6 +30,21 @@ def inside(root: Path, path: Path) -> Path | None:
         return None
     found = Path(real)
     return root / found.relative_to(real_root) if found.is_relative_to(real_root) else None
+
+
+def foreign_reason(path: Path) -> str | None:
+    """Return why a file is not this user's own, in words: a link leads to it, or another user owns it; None if it is.
+
+    What is not there yet is. Of an absolute path only the file itself is looked at: whoever named it chose its folders.
+    """
+    for one in (path,) if path.is_absolute() else (path, *path.parents[:-1]):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            found = one.lstat()
+            if stat.S_ISLNK(found.st_mode):
+                return f"{one} is a link"
+            if found.st_uid != os.getuid():
+                return f"{one} belongs to another user"
+    return None
 
 
 def required_inside(root: Path, path: Path, said: str, at: Location | None) -> Path:

@@ -49,20 +49,24 @@ class Whose(StrEnum):
 
     RUN = "run"
     LEFTOVER = "leftover"
+    RECORDED = "recorded"
+    """Left by an earlier run, as only its record in the cluster says, which others can write."""
     UNDECIDED = "undecided"
     OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundThrottle:
-    """A throttle key that is set."""
+    """A throttle key that is set, or that a record in the cluster says was set."""
 
     owner: Annotated[int | str, HIDDEN]
     """A broker id or a topic."""
     key: Annotated[str, "The config key."]
-    value: Annotated[str, "Its value."]
+    value: Annotated[str | None, "Its value; null: it is not set."]
     whose: Annotated[
-        Whose, "Of a run under way, left by one, of a run or somebody else (undecided), or of somebody else."
+        Whose,
+        "Of a run under way, left by one, the same as only its record in the cluster says, of a run or somebody else "
+        "(undecided), or of somebody else.",
     ]
     plan_id: Annotated[str | None, REQUIRED, "The plan of that run."] = None
     restored: Annotated[
@@ -70,7 +74,8 @@ class FoundThrottle:
     ] = None
 
     def __str__(self) -> str:
-        return f"{owner_name(self.owner)}: {self.key}={self.value}"
+        value = " is not set" if self.value is None else f"={self.value}"
+        return f"{owner_name(self.owner)}: {self.key}{value}"
 
     @property
     def broker(self) -> Annotated[int | None, "Of which broker; null for a topic's."]:
@@ -99,6 +104,8 @@ class KnownRun:
     began: str | None = None
     targets: Mapping[TopicPartition, frozenset[tuple[int, ...]]] = field(default_factory=dict)
     throttles: Mapping[tuple[int | str, str], str | None] = field(default_factory=dict)
+    claims: Mapping[tuple[int | str, str], str | None] = field(default_factory=dict)
+    """The same, by the record in the cluster alone, which others can write."""
     undecided: frozenset[tuple[int | str, str]] = frozenset()
     unrestored: tuple[int, ...] = ()
     is_record_bare: bool = False

@@ -53,6 +53,10 @@ class MirrorSource:
     observed_at: Annotated[str | None, "When it was observed, ISO 8601 in UTC."] = None
 
 
+OF_RECORD = "record"
+"""In place of the desired state's digest: this is no plan, but what a run's record in the cluster says."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """What a plan was made from."""

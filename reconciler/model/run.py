@@ -14,6 +14,8 @@ from reconciler.model.topic_partition import PartitionObject
 
 UNDECIDED = "KR724"
 """The code of a value that is on the cluster and may be a run's, or somebody else's."""
+RECORDED = "KR726"
+"""The code of what only the record in the cluster says, which others can write: nothing is put back by it unasked."""
 
 
 class Outcome(StrEnum):
@@ -102,7 +104,7 @@ class RunResult:
     ) -> Annotated[
         tuple[ReportedProblem, ...],
         Key("leftoverThrottles"),
-        "Throttles that could not be put back, or whose they are could not be decided (KR724).",
+        "Throttles that could not be put back, or whose they are could not be decided (KR724, KR726).",
     ]:
         """The leftover throttles as JSON tells them."""
         return tuple(map(ReportedProblem.of, self.leftover_throttles))
@@ -110,7 +112,7 @@ class RunResult:
     @property
     def has_undecided(self) -> bool:
         """Whether something may be left of a run, and nobody can decide it (exit code 5)."""
-        return any(one.code == UNDECIDED for one in self.leftover_throttles)
+        return any(one.code in {UNDECIDED, RECORDED} for one in self.leftover_throttles)
 
     @property
     def told(self) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ ADMINISTERS = "Alter on the cluster, which moves take, also creates ACLs, sets p
 _WHOSE = {
     Whose.RUN: "of the run of plan {plan}",
     Whose.LEFTOVER: "left by the run of plan {plan}",
+    Whose.RECORDED: "left by the run of plan {plan}, as only its record in the cluster says",
     Whose.UNDECIDED: "of a run, or of somebody else",
     Whose.OTHER: "",
 }

@@ -11,12 +11,14 @@ from reconciler.apply.checks import check_plan_is_for
 from reconciler.apply.limits import NOTHING_DECLARED, ApplyRules
 from reconciler.apply.run import run_plan
 from reconciler.apply.run_record import read_record
+from reconciler.apply.throttles import rate_bounds
 from reconciler.model.cluster import Cluster
 from reconciler.model.desired import Desired, DesiredCluster
 from reconciler.model.lock import Holder, purpose_of_run
 from reconciler.model.plan import Plan
-from reconciler.model.problem import Problem, ReconcilerError
+from reconciler.model.problem import Problem, ReconcilerError, Refused
 from reconciler.model.run import AskedThrottle, RunProgress, RunResult
+from reconciler.model.words import rate as rate_in_words
 from reconciler.workflow.inputs import Inputs, cluster_names
 from reconciler.workflow.plan import make_plan
 from reconciler.workflow.runs import keep_plan, restore_leftovers, run_journal
@@ -138,9 +140,16 @@ def throttle(
 ) -> AskedThrottle:
     """Ask the run of that plan for another rate, in bytes per second, and wait until it has taken it up.
 
-    Raises NotRunning where no run of the plan is on.
+    Raises NotRunning where no run of the plan is on, Refused for a rate that its run would not take up.
     """
     plan = plan_named(inputs, plan_path)
+    least, most = rate_bounds(plan)
+    if not least <= rate <= most:
+        raise Refused(
+            f"a run of plan {plan.id} takes up {rate_in_words(least)} to {rate_in_words(most)}, as whoever may read "
+            f"the lock's group can ask for a rate: {rate_in_words(rate)} is not asked for.",
+            code="KR464",
+        )
     desired = None if inputs.is_client_given else declared_cluster(inputs, plan.cluster_name)
     with cluster_admin(replace(inputs, cluster=plan.cluster_name), desired) as admin:
         check_plan_is_for(plan, admin.cluster_id())

@@ -4,7 +4,7 @@ A run that goes on is asked to end first. A rollback that was stopped is gone on
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,15 +13,19 @@ from typing import TYPE_CHECKING
 from reconciler.admin.port import Admin, ProgressHook
 from reconciler.apply.cancel import cancel_run, foreign_moves, moves_in_flight, stop_run
 from reconciler.apply.checks import check_windows
-from reconciler.apply.journal import Journal, MemoryJournal
+from reconciler.apply.journal import MemoryJournal, recorded
 from reconciler.apply.leftovers import moves_of, restore_throttles
 from reconciler.apply.limits import ApplyRules
 from reconciler.apply.run import run_plan, still_fits
-from reconciler.apply.run_record import read_record
+from reconciler.apply.run_record import KeptRecord, RunRecord, kept_record, read_record
+from reconciler.apply.session import Belief
+from reconciler.diff.doctor.runs import found_throttles
 from reconciler.diff.mirrors import with_classes
 from reconciler.files.plan_file import with_id
 from reconciler.model.desired import Desired
+from reconciler.model.diagnosis import Whose
 from reconciler.model.lock import LockHeld, purpose_of_run
+from reconciler.model.move import DirMove, Move
 from reconciler.model.plan import Plan
 from reconciler.model.problem import (
     ClusterUnavailable,
@@ -43,10 +47,20 @@ from reconciler.model.run import (
     RunResult,
     StoppedEarly,
 )
+from reconciler.model.vitals import Vitals
 from reconciler.model.words import named_some
 from reconciler.workflow.inputs import Inputs, cluster_name, require_cluster
 from reconciler.workflow.own_proof import refuse_unsafe_return
-from reconciler.workflow.runs import keep_plan, kept_plan, kept_plans, latest_plan, perhaps_of_a_run, run_journal
+from reconciler.workflow.runs import (
+    RunTraces,
+    as_known,
+    keep_plan,
+    kept_plan,
+    kept_plans,
+    latest_plan,
+    perhaps_of_a_run,
+    run_journal,
+)
 from reconciler.workflow.saved_plan import plan_named, refuse_supposed
 from reconciler.workflow.sources import cluster_admin, declared_as_far, declared_cluster, simulated
 
@@ -78,48 +92,86 @@ def cancel(
     *,
     notify: Callable[[str], None] = lambda _told: None,
     should_stop: Callable[[], str | None] = lambda: None,
-) -> RunResult:
-    """Cancel the run of that plan, or the one that the cluster's record names, or the last one known here.
+    is_confirmed: Callable[[Sequence[str]], bool] = lambda _lines: False,
+) -> RunResult | None:
+    """Cancel the run of that plan, or the last one known here, or else the one that the cluster's record names.
 
-    `notify` is told what keeps it waiting, and what no plan tells. A KeyboardInterrupt once `should_stop` gives a
-    reason raises StoppedEarly, which names what is left.
+    `notify` is told what keeps it waiting. What only the record names, which others can write, is shown to
+    `is_confirmed` line by line; None where that says no. A KeyboardInterrupt once `should_stop` gives a reason raises
+    StoppedEarly, which names what is left.
     """
     named = plan_named(inputs, plan_path) if plan_path else None
     is_nameless = named is None and inputs.is_client_given and not inputs.cluster
     name = named.cluster_name if named else None if is_nameless else cluster_name(inputs)
     desired = None if inputs.is_client_given or name is None else declared_cluster(inputs, name)
     with cluster_admin(replace(inputs, cluster=name), desired) as admin:
-        if named:
-            return cancel_run(named, admin, run_journal(inputs, named), notify=notify, should_stop=should_stop)
-        plan, journal, is_bare = _found(inputs, name, admin, notify)
-        ended = cancel_run(plan, admin, journal, notify=notify, should_stop=should_stop)
+        run = partial(cancel_run, notify=notify, should_stop=should_stop)
+        kept = kept_record(admin)
+        plan = named or _known_plan(inputs, name, kept.run)
+        if plan is not None:
+            return run(plan, admin, run_journal(inputs, plan))
+        if kept.run is None:
+            raise _nothing_known(inputs, name, admin, kept)
+        run = partial(run, stopped=stop_run(kept.run.plan(admin.cluster_id()), admin, notify=notify))
+        record = read_record(admin)  # a run that went on has taken it out by now
+        if record is None or record.plan_id != kept.run.plan_id:
+            return run(kept.run.plan(admin.cluster_id()), admin, MemoryJournal())
+        lines = _named_by(record, admin)
+        notify(f"{record}, stage {record.stage} of {record.stages}: its plan is not here, its record in the cluster is")
+        if record.moves and not record.is_whole:
+            moves = named_some(str(move.topic_partition) for move in record.moves)
+            notify(f"the order of replicas before the run is not in it: {moves}; Kafka's own cancel leaves another")
+        if lines and not is_confirmed(lines):
+            return None
+        belief = Belief.TO_TAKE_OFF if lines else Belief.NOTHING
+        ended = run(record.plan(admin.cluster_id()), admin, MemoryJournal(), belief=belief)
         # A bare record says who ran which plan, and not what was set: the cluster shows what may be left of it.
-        perhaps = perhaps_of_a_run(admin) if is_bare else ()
+        perhaps = perhaps_of_a_run(admin) if record.is_bare else ()
         return replace(ended, leftover_throttles=(*ended.leftover_throttles, *perhaps))
 
 
-def _found(inputs: Inputs, name: str | None, admin: Admin, notify: Callable[[str], None]) -> tuple[Plan, Journal, bool]:
-    """Return the plan whose run is to be cancelled where none is named, and whether all of it is a bare record."""
-    record = read_record(admin)
+def _known_plan(inputs: Inputs, name: str | None, record: RunRecord | None) -> Plan | None:
+    """Return the plan kept here whose run a cancel means: the one recorded in the cluster, else the latest.
+
+    A record of a plan that is not here must not hide a run that this machine knows not to have ended.
+    """
     if record is None:
-        here = inputs if name else replace(inputs, cluster=admin.cluster_id())
-        plan = latest_plan(here, cluster_name(here))
-        perhaps = perhaps_of_a_run(admin) if plan is None else ()
-        if perhaps:
-            named = "\n".join(map(str, perhaps))
-            raise StoppedEarly(f"{_NO_RUN.format(cluster_name(here))}. Nothing was changed.\n{named}", code=UNDECIDED)
-        plan = plan or plan_to_cancel(here)
-        return plan, run_journal(inputs, plan), False
+        return latest_plan(inputs, name) if name else None
     known = kept_plan(inputs, name or record.cluster_name, record.plan_id)
-    if known is not None:
-        return known, run_journal(inputs, known), False
-    notify(f"{record}, stage {record.stage} of {record.stages}: its plan is not here, its record in the cluster is")
-    if record.moves and not record.is_whole:
-        moves = named_some(str(move.topic_partition) for move in record.moves)
-        notify(
-            f"the order of replicas before the run is not in that record: {moves}; Kafka's own cancel leaves another"
-        )
-    return record.plan(admin.cluster_id()), MemoryJournal(), record.is_bare
+    latest = latest_plan(inputs, name) if name and known is None else None
+    if latest is not None:
+        told = recorded(run_journal(inputs, latest).events)
+        known = latest if told.is_open or not told.throttles.is_empty else None
+    return known
+
+
+def _nothing_known(inputs: Inputs, name: str | None, admin: Admin, kept: KeptRecord) -> ReconcilerError:
+    """Return why there is nothing to cancel, with what may be left of a run."""
+    here = inputs if name else replace(inputs, cluster=admin.cluster_id())
+    unread = f"\n{kept.untouched}" if kept.text else ""
+    perhaps = perhaps_of_a_run(admin)
+    if perhaps:
+        shown = "\n".join(map(str, perhaps))
+        text = f"{_NO_RUN.format(cluster_name(here))}. Nothing was changed.{unread}\n{shown}"
+        return StoppedEarly(text, code=UNDECIDED)
+    return NoRun(f"{_NO_RUN.format(cluster_name(here))}: name the plan that it runs: reconciler cancel PLAN{unread}")
+
+
+def _named_by(record: RunRecord, admin: Admin) -> list[str]:
+    """Return what a cancel would take back and take off because that record names it, a line each."""
+    cluster = admin.observe()
+    (known,) = as_known([RunTraces(record.plan(admin.cluster_id()), MemoryJournal(), record)], cluster, admin)
+    moves = (f"{_told(move)}: taken back" for move in moves_of(record, admin))
+    recorded_keys = (one for one in found_throttles(Vitals(cluster), [known]) if one.whose is Whose.RECORDED)
+    throttles = (f"{one}: taken off" for one in recorded_keys if one.value is not None)
+    dead = (f"broker {broker}, which is not alive: its rates come off once it is back" for broker in known.unrestored)
+    return [*moves, *throttles, *dead]
+
+
+def _told(move: Move | DirMove) -> str:
+    if isinstance(move, DirMove):
+        return str(move)
+    return f"{move.topic_partition} from {list(move.from_replicas)} to {list(move.to_replicas)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +349,7 @@ def _restore_after_lost_rollback(
             raise LockHeld(holder)
         if record is not None and moves_of(record, admin):
             text = f"{record} has died with moves in flight: {moving}\n"
-            way_on = f"`reconciler cancel --cluster {undone.cluster_name}` takes them back"
+            way_on = f"`reconciler cancel --cluster {undone.cluster_name}` shows what it takes back, and asks"
         else:
             text = f"plan {undone.id} did not ask for this: {moving}\n"
             way_on = "If that is a rollback which was started elsewhere, apply its plan there, or wait for it"

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from reconciler.admin.port import Admin, ProgressHook, Reassignment
+from reconciler.apply.answers import told_answer
+from reconciler.apply.run_record import kept_record
+from reconciler.apply.session import Belief
 from reconciler.diff.doctor.diagnose import diagnose
 from reconciler.diff.doctor.transactions import MAX_TIMEOUT, late_since
 from reconciler.model.cluster import (
@@ -24,7 +27,14 @@ from reconciler.model.diagnosis import Diagnosis, FoundThrottle
 from reconciler.model.in_sync import MIN_ISR
 from reconciler.model.lock import LOCK_GROUP
 from reconciler.model.plan import Plan
-from reconciler.model.problem import ClusterUnavailable, InvalidInput, MissingRight, Refused
+from reconciler.model.problem import (
+    ClusterUnavailable,
+    InvalidInput,
+    MissingRight,
+    Problem,
+    ReconcilerError,
+    Refused,
+)
 from reconciler.model.run import RunResult
 from reconciler.model.topic_partition import TopicPartition
 from reconciler.model.vitals import DiskReport, LateTransactions, Vitals
@@ -75,12 +85,11 @@ class Visit:
             vitals = replace(
                 vitals, unexamined=(*vitals.unexamined, f"runs that were started here, or elsewhere: {error}")
             )
-        of_client = client_cautions(replace(self.inputs, cluster=self.name), self.desired)
         return diagnose(
             vitals,
             known,
             desired=self.desired,
-            of_client=of_client,
+            cautions=(*client_cautions(replace(self.inputs, cluster=self.name), self.desired), *self._unreadable()),
             of_copies=copies.findings,
             is_cleaned_up=is_cleaned_up,
         )
@@ -91,8 +100,11 @@ class Visit:
         return self.look()
 
     def take_off(self) -> tuple[RunResult, ...]:
-        """Bring throttles that runs left back to what they were; raises Refused while a run is going on."""
-        return take_off(self._known(), self.admin)
+        """Bring throttles that runs left back to what they were; raises Refused while a run is going on.
+
+        The record in the cluster is believed: whoever asks for this was shown what it names.
+        """
+        return take_off(self._known(), self.admin, Belief.ALL)
 
     def still_on(self, wanted: Sequence[FoundThrottle]) -> tuple[FoundThrottle, ...]:
         """Look at what was to be put back, and return what is not."""
@@ -107,6 +119,27 @@ class Visit:
         with suppress(Refused):
             return bool(dead and take_off(dead, self.admin))
         return False
+
+    def drop_record(self, digest: str) -> None:
+        """Remove what the cluster keeps in place of a run's record; raises ReconcilerError where that is another."""
+        with self.admin.lock("doctor --drop-record") as lock:
+            kept = kept_record(self.admin)
+            if not kept.text or kept.digest != digest:
+                there = f"one of digest {kept.digest}" if kept.text else "none"
+                raise ReconcilerError(
+                    f"no record of digest {digest} is kept in the cluster, but {there}: nothing was removed",
+                    code="KR460",
+                )
+            answer = lock.keep("")
+            if not answer.is_ok:
+                raise ReconcilerError(f"the record stays: {told_answer(answer)}", code="KR460")
+
+    def _unreadable(self) -> Iterator[Problem]:
+        """Yield what the cluster keeps in place of a run's record, where it is none that can be read."""
+        with suppress(ClusterUnavailable):
+            kept = kept_record(self.admin)
+            if kept.text and kept.run is None:
+                yield Problem(kept.code, kept.untouched)
 
     def _known(self) -> tuple[RunTraces, ...]:
         return known_runs(self.inputs, self.name, self.admin, self.plan)

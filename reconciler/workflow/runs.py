@@ -4,6 +4,7 @@
 whatever cluster, and each plan is kept as `NAME.CLUSTER.PLAN-ID.plan.json`.
 """
 
+import logging
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,11 +19,13 @@ from reconciler.apply.leftovers import known_run, restore_throttles, with_config
 from reconciler.apply.observed import Observed, disks_of, lasting, look, replaced_topics
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.run_record import RunRecord, read_record
+from reconciler.apply.session import Belief
 from reconciler.apply.throttles import Entry, ThrottleRecord, parts, undecided_problems
-from reconciler.files.inside import WRITTEN_THROUGH, required_inside
+from reconciler.files.inside import WRITTEN_THROUGH, foreign_reason, required_inside
 from reconciler.files.journal import RunJournal, journal_path, read_journal
 from reconciler.files.paths import expanded, is_there
 from reconciler.files.plan_file import read_plan, write_plan
+from reconciler.files.raw import make_folder
 from reconciler.model.cluster import Cluster
 from reconciler.model.diagnosis import FoundThrottle, KnownRun, Whose
 from reconciler.model.plan import Plan
@@ -31,23 +34,57 @@ from reconciler.model.run import UNDECIDED, RunResult
 from reconciler.model.vitals import Vitals
 from reconciler.model.words import named_some, owner_name
 from reconciler.workflow.inputs import Inputs
+from reconciler.workflow.sources import is_tracked
+
+logger = logging.getLogger(__name__)
 
 _SUFFIX, _PLAN_SUFFIX = ".jsonl", ".plan.json"
+_WARNED: set[str] = set()
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 """When a plan was last heard of whose journal tells nothing: before any other."""
 ON_ITS_WAY = "KR455"
 
 
-def run_journal(inputs: Inputs, plan: Plan) -> RunJournal:
-    """Return the journal of that plan's runs."""
-    return RunJournal(_journal_path(inputs, plan), plan.id)
+def run_journal(inputs: Inputs, plan: Plan) -> Journal:
+    """Return the journal of that plan's runs; one in memory where the file is not this user's own."""
+    path = _journal_path(inputs, plan)
+    return RunJournal(path, plan.id) if _is_own(path) else MemoryJournal()
 
 
 def keep_plan(inputs: Inputs, plan: Plan) -> None:
-    """Write the plan beside its journal."""
+    """Write the plan beside its journal, where that is this user's own."""
     journal = _journal_path(inputs, plan)
     before = f"{journal.name.removesuffix(_SUFFIX)}.{plan.cluster_name}." if inputs.journal else ""
-    write_plan(plan, journal.with_name(f"{before}{plan.id}{_PLAN_SUFFIX}"))
+    path = journal.with_name(f"{before}{plan.id}{_PLAN_SUFFIX}")
+    if _is_own(journal) and _is_own(path):
+        _hide_from_git(journal)
+        write_plan(plan, path)
+
+
+def _is_own(path: Path) -> bool:
+    """Whether that file is this user's own, or none yet; if not, say once why it is neither believed nor written.
+
+    What it says is put back on the cluster, so a link, another user's file, and one that Git tracks are not believed:
+    whoever may push could have written it.
+    """
+    why = foreign_reason(path) or (f"{path} is tracked by Git" if is_tracked(path) else None)
+    if why is not None and why not in _WARNED:
+        _WARNED.add(why)
+        logger.warning(
+            "%s, so others can write it: runs are neither read from it nor written to it; remove it, or name another "
+            "place with --journal (KR222)",
+            why,
+        )
+    return why is None
+
+
+def _hide_from_git(journal: Path) -> None:
+    """Have Git ignore the folder of runs, so that nobody commits by accident what only this machine may write."""
+    ignored = Path("runs", ".gitignore")
+    if journal.parts[:1] == ("runs",) and not ignored.exists():
+        with suppress(OSError):
+            make_folder(ignored.parent)
+            ignored.write_text("*\n")
 
 
 def _journal_path(inputs: Inputs, plan: Plan) -> Path:
@@ -68,7 +105,8 @@ class _PlanFile(NamedTuple):
     journal: Path
 
     def last_heard_of(self) -> datetime:
-        events = read_journal(self.journal, self.plan_id) if is_there(self.journal) else ()
+        is_known = is_there(self.journal) and _is_own(self.journal)
+        events = read_journal(self.journal, self.plan_id) if is_known else ()
         return events[-1].time if events else _LONG_AGO
 
 
@@ -80,6 +118,8 @@ def _plan_files(inputs: Inputs, cluster: str) -> Iterator[_PlanFile]:
     folder = one.parent if one is not None else journal_path(Path(), cluster, "any").parent
     for path in sorted(expanded(folder, [f"*{_PLAN_SUFFIX}"])):
         stem = path.name.removesuffix(_PLAN_SUFFIX)
+        if not _is_own(path):
+            continue
         if one is None:
             yield _PlanFile(path, stem, path.with_name(f"{stem}{_SUFFIX}"))
             continue
@@ -132,8 +172,13 @@ class RunTraces:
 
     @property
     def throttles(self) -> ThrottleRecord:
-        """What was put on and not taken off, by the record or else the journal."""
-        return recorded(self.journal.events).throttles if self.record is None else self.record.throttles
+        """What was put on and not taken off, by the journal."""
+        return recorded(self.journal.events).throttles
+
+    @property
+    def is_of_record(self) -> bool:
+        """Whether the cluster's record alone tells of it, which others can write."""
+        return paths_of(self.plan).is_of_record
 
     def known(self, observed: Observed) -> KnownRun:
         """Return the run as its traces and that look show it."""
@@ -163,7 +208,10 @@ def known_here(inputs: Inputs, cluster: str | None, plan: Plan | None = None) ->
         return (RunTraces(plan, run_journal(inputs, plan)),)
     if cluster is None:
         return ()
-    found = ((one.path, RunJournal(one.journal, one.plan_id)) for one in _latest_first(inputs, cluster))
+    files = _latest_first(inputs, cluster)
+    found = (
+        (one.path, RunJournal(one.journal, one.plan_id) if _is_own(one.journal) else MemoryJournal()) for one in files
+    )
     return tuple(
         RunTraces(read_plan(path), journal)
         for number, (path, journal) in enumerate(found)
@@ -186,7 +234,7 @@ def as_known(runs: Sequence[RunTraces], cluster: Cluster, admin: Admin | None = 
     return tuple(map(known, runs))
 
 
-def take_off(runs: Sequence[RunTraces], admin: Admin) -> tuple[RunResult, ...]:
+def take_off(runs: Sequence[RunTraces], admin: Admin, belief: Belief = Belief.NOTHING) -> tuple[RunResult, ...]:
     """Bring back what these runs left, the latest first: the values that it found may have been set by an earlier run.
 
     Raises Refused, before anything is changed, while moves of one of them are in flight: these need their throttles.
@@ -202,19 +250,24 @@ def take_off(runs: Sequence[RunTraces], admin: Admin) -> tuple[RunResult, ...]:
                 "throttles back themselves.",
                 code=ON_ITS_WAY,
             )
-    return tuple(restore_throttles(one.plan, admin, one.journal) for one in runs)
+    return tuple(restore_throttles(one.plan, admin, one.journal, belief=belief) for one in runs)
 
 
 def restore_leftovers(inputs: Inputs, admin: Admin, following: Plan) -> tuple[str, ...]:
     """Take off the throttles that ended runs of other plans left; return what a look afterwards shows, in sentences.
 
-    Only what their journals, or the record in the cluster, name, where brokers are back. `following`: the plan that is
-    run next, which restores its own. An error is a sentence too, and never raised: the apply goes on.
+    Only of runs whose plan and journal are on this machine, where brokers are back. `following`: the plan that is run
+    next, which restores its own. An error is a sentence too, and never raised: the apply goes on.
     """
     try:
-        runs = [one for one in known_runs(inputs, following.cluster_name, admin) if one.plan.id != following.id]
+        known = known_runs(inputs, following.cluster_name, admin)
+        runs = [one for one in known if one.plan.id != following.id and not one.is_of_record]
         alive = [broker.id for broker in admin.brokers().values() if not broker.is_fenced]
-        restorable = [one for one in runs if one.throttles.lists or not set(one.throttles.brokers).isdisjoint(alive)]
+        restorable = [
+            one
+            for one in runs
+            if one.record is not None or one.throttles.lists or not set(one.throttles.brokers).isdisjoint(alive)
+        ]
         wanted = [throttle for one in restorable for throttle in _left_by(one, admin)]
         ended = take_off(restorable, admin)
         remaining = still_on(wanted, admin)
@@ -274,5 +327,6 @@ def _is_on(one: FoundThrottle, found: Mapping[int | str, Mapping[str, str]]) -> 
 
 def restored_line(one: FoundThrottle) -> str:
     """Return a throttle's way back in words: `broker 4: follower.replication.throttled.rate 1000 -> not set`."""
-    after = "not set" if one.restored is None else one.restored or "(empty)"
-    return f"{owner_name(one.owner)}: {one.key} {one.value or '(empty)'} -> {after}"
+    value, after = ("not set" if each is None else each or "(empty)" for each in (one.value, one.restored))
+    by = ", as only the run's record in the cluster says" if one.whose is Whose.RECORDED else ""
+    return f"{owner_name(one.owner)}: {one.key} {value} -> {after}{by}"

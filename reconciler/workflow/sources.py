@@ -259,6 +259,15 @@ def _blob_ids(file: Path) -> Iterator[str]:
         yield from (sha1(blob, usedforsecurity=False).hexdigest(), sha256(blob).hexdigest())
 
 
+def is_tracked(path: Path) -> bool:
+    """Whether Git tracks that file; also where it stands in a checkout and Git does not tell."""
+    folder = Path(os.path.realpath(path.parent))
+    if not any(os.path.lexists(one / name) for one in (folder, *folder.parents) for name in (".git", "HEAD")):
+        return False
+    found = _git(folder, "ls-files", "--", f"./{path.name}") if folder.is_dir() else ""
+    return found is None or bool(found)
+
+
 def _is_itself_a_repository(root: Path) -> bool:
     """Whether files below the nearest `.git` could make up a repository, which is one that a commit brought here.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from reconciler.admin.port import Admin
 from reconciler.apply.checks import check_plan_is_for
-from reconciler.apply.run_record import RunRecord, UnknownRecord, read_record
+from reconciler.apply.run_record import RunRecord, read_record
 from reconciler.apply.status import Watcher
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ClusterUnavailable
@@ -55,8 +55,8 @@ class Watched:
 
 
 def _record(admin: Admin) -> RunRecord | None:
-    """Return the record in the cluster; one that cannot be had, or read, keeps nobody from looking."""
-    with suppress(ClusterUnavailable, UnknownRecord):
+    """Return the record in the cluster; one that cannot be had keeps nobody from looking."""
+    with suppress(ClusterUnavailable):
         return read_record(admin)
     return None
 

@@ -8,7 +8,17 @@ import pytest
 from apply.small_world import At
 from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import parts
-from helpers.plans.deaths import Journals, boundaries_of, by_name, kept, killed, lost, nth, passing
+from helpers.plans.deaths import (
+    Journals,
+    boundaries_of,
+    by_name,
+    kept,
+    killed,
+    lost,
+    nth,
+    passing,
+    put_back_what_is_named,
+)
 from helpers.plans.end_state import throttles
 from helpers.plans.small_runs import MB, RATE, plan_of
 from helpers.plans.small_runs import move as reassigned
@@ -21,6 +31,7 @@ from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
 from reconciler.apply.run_record import read_record
+from reconciler.apply.session import Belief
 from reconciler.apply.status import Watcher
 from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import Cluster, LogDir
@@ -157,7 +168,7 @@ def test_killed_at_each_boundary_and_started_again_it_ends_the_same(next_journal
     for at, name in by_name(PASSED, every):
         admin = SimulatedAdmin(cluster())
         journal = killed(admin, plan(), nth(at))
-        run_plan(plan(), admin, next_journal(journal))
+        put_back_what_is_named(plan(), admin, run_plan(plan(), admin, next_journal(journal)))
         assert is_done(admin.cluster), f"killed at {at}: {name}"
 
 
@@ -168,7 +179,7 @@ def test_killed_at_each_boundary_and_cancelled_nothing_is_copied_any_more(next_j
     for at, name in by_name(PASSED, every):
         admin = SimulatedAdmin(cluster())
         journal = killed(admin, plan(), nth(at))
-        cancel_run(plan(), admin, next_journal(journal))
+        put_back_what_is_named(plan(), admin, cancel_run(plan(), admin, next_journal(journal)))
         assert at_rest(admin.cluster), f"killed at {at}: {name}"
         before, after = used(cluster()), used(admin.cluster)
         for move in MOVES:
@@ -188,9 +199,10 @@ def test_killed_while_it_copies_and_cancelled_by_the_record_alone_it_is_as_befor
     assert {(one.replica, one.from_dir, one.to_dir, one.bytes) for one in record.dir_moves} == {
         (one.replica, one.from_dir, one.to_dir, one.bytes) for one in MOVES
     }
-    result = cancel_run(record.plan("simulated"), admin, MemoryJournal())
+    result = cancel_run(record.plan("simulated"), admin, MemoryJournal(), belief=Belief.TO_TAKE_OFF)
     assert result.state is RunState.CANCELLED
     assert is_as_before(admin.cluster)
+    restore_throttles(record.plan("simulated"), admin, MemoryJournal(), belief=Belief.ALL)
     assert at_rest(admin.cluster)
 
 
@@ -275,7 +287,9 @@ def test_another_plan_waits_for_what_a_dead_run_copies() -> None:
         run_plan(other, admin, MemoryJournal())
     assert refused.value.code == "KR457"
     admin.clock.sleep(600)
-    run_plan(other, admin, MemoryJournal())
+    ended = run_plan(other, admin, MemoryJournal())
+    assert any("nothing was touched by it" in one and "KR726" in one for one in ended.messages)
+    restore_throttles(plan(), admin, MemoryJournal())
     assert at_rest(admin.cluster)
 
 

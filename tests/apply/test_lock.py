@@ -23,6 +23,7 @@ from reconciler.apply.journal import MemoryJournal
 from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
 from reconciler.apply.run_record import RunRecord
+from reconciler.apply.session import Belief
 from reconciler.apply.throttles import Entry, ThrottleRecord
 from reconciler.files.lock_file import LockFile
 from reconciler.files.snapshot import read_snapshot, write_snapshot
@@ -203,9 +204,9 @@ def test_throttles_of_a_run_that_lives_are_not_taken_for_leftovers() -> None:
         admin.alter_topic_configs({"orders": [ConfigChange(LEADER_THROTTLED_REPLICAS, ConfigOperation.SET, "0:1,0:2")]})
         other = SimulatedAdmin(admin.cluster, locks=locks)
         with pytest.raises(LockHeld):
-            restore_throttles(plan, other, MemoryJournal())
+            restore_throttles(plan, other, MemoryJournal(), belief=Belief.ALL)
         assert other.writes == 0
-    assert restore_throttles(plan, admin, MemoryJournal()).state is RunState.DONE
+    assert restore_throttles(plan, admin, MemoryJournal(), belief=Belief.ALL).state is RunState.DONE
     assert throttles(admin.cluster) == {}
 
 

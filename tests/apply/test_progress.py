@@ -104,7 +104,7 @@ def test_after_a_change_of_the_throttle_the_time_left_follows_within_two_minutes
     before: Cluster, admin: SimulatedAdmin, factor: float
 ) -> None:
     slow = SIZE // 3600 if factor > 1 else SIZE // 1200
-    plan, changed_at = plan_for(before, slow), admin.clock.now() + timedelta(seconds=600)
+    plan, changed_at = plan_for(before, int(slow * min(1, factor))), admin.clock.now() + timedelta(seconds=600)
     seen: list[tuple[datetime, RunProgress]] = []
 
     def watch(one: RunProgress) -> None:

@@ -16,13 +16,16 @@ from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.admin.simulated_locks import MemoryLocks
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
-from reconciler.apply.run_record import RunRecord, UnknownRecord, read_record
+from reconciler.apply.run_record import RunRecord, read_record
+from reconciler.apply.session import Belief
 from reconciler.apply.throttles import Entry, ThrottleRecord, our_rates, wanted_lists
 from reconciler.model.change import ConfigChange, ConfigOperation
 from reconciler.model.cluster import BROKER_LEASES, BROKER_THROTTLES, TOPIC_THROTTLES
 from reconciler.model.lock import Holder
 from reconciler.model.move import Move, Reason
+from reconciler.model.run import RunState
 from reconciler.model.stage import ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
@@ -39,7 +42,8 @@ BY = Holder("apply of plan 0badcafe", "ann", "laptop", 17, "2026-11-20T10:00:00Z
 def runs(draw: st.DrawFn) -> RunRecord:
     """Draw a run: moves, and the lists that these imply, or not quite."""
     keys = sorted(draw(st.sets(st.builds(TopicPartition, NAMES, NUMBERS), max_size=6)))
-    moves = tuple(Move(key, draw(REPLICAS), draw(REPLICAS), draw(NUMBERS), Reason.BALANCE) for key in keys)
+    ways = {key: draw(st.tuples(REPLICAS, REPLICAS).filter(lambda way: way[0] != way[1])) for key in keys}
+    moves = tuple(Move(key, *ways[key], draw(NUMBERS), Reason.BALANCE) for key in keys)
     ours = draw(st.frozensets(RATES | st.just("*"), max_size=3))
     rate = draw(st.none() | st.integers(1, 10**9))
     implied = wanted_lists(ReassignStage(1, moves, rate or 1))
@@ -108,15 +112,16 @@ def test_a_record_of_a_later_version_is_none() -> None:
     assert RunRecord.read(json.dumps({**fields, "version": 2})) is None
 
 
-def test_what_is_no_record_here_is_not_written_over() -> None:
+def test_what_is_no_record_here_keeps_no_verb_from_its_work_and_stays() -> None:
     locks = MemoryLocks()
     locks.kept = json.dumps({"version": 2})
     admin = SimulatedAdmin(cluster(), locks=locks)
-    for verb in (run_plan, cancel_run):
-        with pytest.raises(UnknownRecord, match="another release") as refused:
-            verb(whole_plan(cluster()), admin, MemoryJournal())
-        assert refused.value.code == "KR460"
-    assert (locks.kept, admin.writes, admin.cluster) == ('{"version": 2}', 0, cluster())
+    ended = run_plan(whole_plan(cluster()), admin, MemoryJournal())
+    assert ended.state is RunState.DONE
+    assert [one for one in ended.messages if "none that can be read here" in one and "(KR460)" in one]
+    assert cancel_run(whole_plan(cluster()), admin, MemoryJournal()).state is RunState.DONE
+    assert locks.kept == '{"version": 2}'
+    assert throttles(admin.cluster) == throttles(cluster())
 
 
 class Narrow(SimulatedAdmin):
@@ -139,8 +144,10 @@ def test_a_run_whose_moves_did_not_fit_goes_back_as_far_as_the_cluster_tells(for
     assert record is not None
     assert record.is_whole is (form is SimulatedAdmin)
     assert {move.topic_partition for move in record.moves} >= in_flight
-    cancel_run(record.plan(before.cluster_id), admin, MemoryJournal())
+    cancel_run(record.plan(before.cluster_id), admin, MemoryJournal(), belief=Belief.TO_TAKE_OFF)
     assert admin.reassignments() == {}
+    assert {key: value for key, value in throttles(admin.cluster).items() if key not in throttles(before)} == {}
+    restore_throttles(record.plan(before.cluster_id), admin, MemoryJournal(), belief=Belief.ALL)
     assert admin.kept() == ""
     for key in in_flight:
         was, now = before.partition(key), admin.cluster.partition(key)

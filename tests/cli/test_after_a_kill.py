@@ -62,7 +62,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "doctor PLAN": ("doctor", "plan.json", "--fix", "throttles", "--yes"),
     "apply PLAN": ("apply", "plan.json", "--yes"),
     "cancel PLAN": ("cancel", "plan.json"),
-    "cancel": ("cancel", "--cluster", "small"),
+    "cancel": ("cancel", "--cluster", "small", "--yes"),
 }
 OF_OTHER_RUNS = frozenset({"withdraw.before", "withdraw.sent", "dirs.before", "dirs.sent", "dirs.recorded"})
 OF_NOTHING_LEFT = frozenset({"end.recorded"})
@@ -227,12 +227,14 @@ def judged(reconciler: Program, verb: str, record: str, before: Seen, counts: Co
     counts[f"{verb} exit {ended.code}"] += 1
     if "PLAN" in verb and ended.code != 0:
         yield f"the plan was at hand, and it could not decide\n{text}"
-    if lost:
+    # A cancel by the record alone takes off; what the record says was there before is for doctor, which asks.
+    is_for_doctor = verb == "cancel" and ended.code == 5 and all(is_named(name, ended) for name in lost)
+    if lost and not is_for_doctor:
         yield f"an operator's values are gone: {lost}\n{text}"
     if ended.code == 0 and (ours or (after.moving and "cancel" in verb)):
         yield f"it ended with 0, and left {ours}, {after.moving}\n{text}"
     is_at_hand = "PLAN" in verb or record in {"kept", "short"}
-    if is_at_hand and ours:
+    if is_at_hand and ours and not is_for_doctor:
         yield f"the plan or the record was at hand, and it left {ours}\n{text}"
     if ended.code not in {0, 5} and not (verb == "cancel" and ended.code == 1 and not ours and "KR709" in text):
         yield f"it ended with {ended.code}\n{text}"

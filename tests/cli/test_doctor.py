@@ -344,9 +344,15 @@ def test_a_machine_that_has_nothing_sees_a_dead_run_and_ends_it(crashed: Program
     assert [finding["code"] for finding in json.loads(crashed("doctor", "-o", "json").out)["findings"]].count(
         "KR662"
     ) == 1
-    ended = crashed("cancel")
-    assert ended.code == 0, ended
-    assert "its plan is not here, its record in the cluster is" in ended.err
+    before = throttles()
+    asked = crashed("cancel")
+    assert (asked.code, throttles()) == (64, before), "nobody can be asked"
+    assert "its plan is not here, its record in the cluster is" in asked.err
+    assert "others can write it:\n  ~ clicks-0 from [1, 2, 3] to [1, 2, 4]: taken back\n" in asked.err
+    ended = crashed("cancel", "--yes")
+    assert ended.code in {0, 5}, ended
+    assert throttles().items() <= OPERATORS.items()
+    assert crashed("doctor", "--fix", "throttles", "--yes").code == 0
     assert throttles() == OPERATORS
     again = crashed("cancel")
     assert again.code == 5, "nothing of a run is known, and an operator's own list could be one's"

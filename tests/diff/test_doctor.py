@@ -416,7 +416,7 @@ def test_another_cluster_than_the_one_declared_is_an_error() -> None:
 
 def test_what_the_client_properties_leave_open_is_a_warning_in_the_same_words() -> None:
     open_left = Problem("KR900", "the name of the broker is not checked")
-    found = diagnose(seen(small_cluster("a-0: 1,2,3")), of_client=(open_left,))
+    found = diagnose(seen(small_cluster("a-0: 1,2,3")), cautions=(open_left,))
     assert found.findings == (Finding("KR900", Severity.WARNING, "the name of the broker is not checked"),)
 
 

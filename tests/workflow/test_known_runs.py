@@ -10,7 +10,7 @@ from helpers.plans.small_runs import admin_of, cluster, move, plan_of
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.cancel import cancel_run
 from reconciler.apply.crash import Killed, planted
-from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.leftovers import known_run
 from reconciler.apply.observed import Observed
 from reconciler.apply.run import run_plan
@@ -52,11 +52,12 @@ def die_when_recorded(point: str) -> None:
         raise Killed
 
 
-def crashed(plan: Plan, admin: SimulatedAdmin, journal: RunJournal) -> RunTraces:
+def crashed(plan: Plan, admin: SimulatedAdmin, journal: Journal) -> RunTraces:
     """Let a run of that plan die while it copies, and its moves end after it."""
 
     with planted(die_when_recorded), pytest.raises(Killed):
         run_plan(plan, admin, journal)
+    assert isinstance(journal, RunJournal)
     return RunTraces(plan, RunJournal(journal.path, plan.id))
 
 
@@ -130,6 +131,7 @@ def test_a_leftover_throttle_of_another_cluster_is_told_and_stays(
     plan = with_id(plan_of([ReassignStage(1, (move("orders-0", "1,2,3", "1,2,4"),), 10_000_000)], admin.cluster))
     keep_plan(inputs, plan)
     journal = run_journal(inputs, plan)
+    assert isinstance(journal, RunJournal)
     run = crashed(plan, admin, journal)
     admin.clock.sleep(1000)
     (read,) = known_here(inputs, "small")

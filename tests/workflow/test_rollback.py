@@ -9,7 +9,7 @@ from shutil import rmtree
 import pytest
 from helpers.depth import parts
 from helpers.figures import Tell
-from helpers.plans.deaths import Bomb, boundaries_of, dies
+from helpers.plans.deaths import Bomb, boundaries_of, dies, put_back_what_the_record_names
 from helpers.plans.end_state import assignments, in_flight, throttles
 from helpers.plans.small_runs import RATE, admin_of, election, move, plan_of
 from helpers.plans.undone import differences, half_full
@@ -130,12 +130,15 @@ def test_a_rollback_that_died_elsewhere_is_named_where_nothing_of_it_is_known_an
     assert [name for name in moving if f"{name} is being reassigned to [" not in first] == []
     assert "somebody else" not in str(refused.value)
     assert (f"the run of plan {back} " in first, "has died" in first) == (is_record_there, is_record_there)
-    assert ("`reconciler cancel --cluster small` takes them back" in more[0]) == is_record_there
+    assert ("`reconciler cancel --cluster small` shows what it takes back" in more[0]) == is_record_there
     assert ("started elsewhere, apply its plan there, or wait for it" in more[0]) != is_record_there
     if is_record_there:
-        verb.cancel(INPUTS)
+        assert verb.cancel(INPUTS) is None, "nobody said yes"
+        assert in_flight(admin.cluster) == moving
+        verb.cancel(INPUTS, is_confirmed=lambda lines: all(any(name in one for one in lines) for name in moving))
         assert in_flight(admin.cluster) == []
         undo_until_it_ends(admin)
+        put_back_what_the_record_names(admin)
         assert differences(BEFORE, admin.cluster) == []
 
 
@@ -306,6 +309,7 @@ def killed_and_started_again(monkeypatch: pytest.MonkeyPatch, at: int, *, is_els
     if is_elsewhere:
         rmtree("runs", ignore_errors=True)  # a cancel that finds nothing to do writes no journal
     undo_until_it_ends(admin)
+    put_back_what_the_record_names(admin)
     assert differences(BEFORE, admin.cluster) == [], f"killed at {at}, elsewhere: {is_elsewhere}"
     writes = admin.writes
     undo()

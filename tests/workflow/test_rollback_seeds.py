@@ -11,6 +11,7 @@ import pytest
 from helpers.clusters.small_cluster import small_cluster
 from helpers.depth import parts
 from helpers.figures import Tell
+from helpers.plans.deaths import put_back_what_the_record_names
 from helpers.plans.small_runs import MB, RATE, admin_of, plan_of
 from helpers.plans.undone import differences
 
@@ -114,6 +115,7 @@ def played(seed: int, monkeypatch: pytest.MonkeyPatch) -> int:
         if random.random() < 0.3:
             rmtree("runs", ignore_errors=True)
     begun = undo_until_it_ends(admin, plan, random)
+    put_back_what_the_record_names(admin)
     assert differences(before, admin.cluster) == [], f"seed {seed}"
     writes = admin.writes
     verb.roll_back(INPUTS, plan)

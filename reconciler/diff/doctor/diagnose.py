@@ -20,13 +20,13 @@ def diagnose(
     *,
     desired: Desired | None = None,
     is_snapshot: bool = False,
-    of_client: Sequence[Problem] = (),
+    cautions: Sequence[Problem] = (),
     of_copies: Sequence[Finding] = (),
     is_cleaned_up: bool = False,
 ) -> Diagnosis:
     """Return what is found; `known` are the runs that are known here, the latest first. The same input, the same words.
 
-    `of_client`: what the properties leave open by which the cluster was reached. `of_copies`: of topics of others.
+    `cautions`: of how the cluster was reached, and of a record in it. `of_copies`: of topics of others.
     `is_cleaned_up`: what runs left was put back, so a throttle that no known run sets is not one of theirs.
 
     Of a snapshot, rights, versions of features, strays and log dirs cannot be told: it does not hold them.
@@ -39,7 +39,7 @@ def diagnose(
     blocking = blocking_partitions(cluster, min_isr)
     alive = [one for one in sorted(cluster.brokers) if cluster.is_alive(one)]
     findings: list[Finding] = [
-        *(Finding(each.code, Severity.WARNING, each.message) for each in of_client),
+        *(Finding(each.code, Severity.WARNING, each.message) for each in cautions),
         *_another_cluster(vitals, desired),
         *_of_features(vitals.features),
         *rights.findings(needed or ()),

@@ -85,6 +85,8 @@ def found_throttles(
 ) -> tuple[FoundThrottle, ...]:
     """Return every throttle key that is set, brokers first, each with whose it is; `known`: the latest run first.
 
+    Then those that are not set, where a run's record in the cluster says that they were.
+
     Of cordons, and of rates of copies between log dirs, only a run's: what an operator cordons is told with the log
     dirs, and the rate of theirs harms nothing.
     """
@@ -93,20 +95,23 @@ def found_throttles(
         *((broker.id, BROKER_LEASES, broker.configs) for broker in cluster.brokers.values()),
         *((topic.name, TOPIC_THROTTLES, topic.configs) for topic in cluster.topics.values()),
     ]
-    set_there = ((owner, key, configs[key]) for owner, keys, configs in owners for key in keys if key in configs)
-    found = tuple(_found(*each, known, vitals) for each in set_there)
+    set_there = [(owner, key, configs[key]) for owner, keys, configs in owners for key in keys if key in configs]
+    claims = {place for run in known for place in run.claims}.difference((owner, key) for owner, key, _ in set_there)
+    not_set = ((owner, key, None) for owner, key in sorted(claims, key=str))
+    found = tuple(_found(*each, known, vitals) for each in (*set_there, *not_set))
     if not is_cleaned_up and (not known or any(run.is_record_bare for run in known)):
         found = _perhaps_of_a_run(found)
     ours_alone = {CORDONED_LOG_DIRS, ALTER_LOG_DIRS_RATE}
     return tuple(one for one in found if one.key not in ours_alone or one.whose is not Whose.OTHER)
 
 
-def _found(owner: int | str, key: str, value: str, known: Sequence[KnownRun], vitals: Vitals) -> FoundThrottle:
+def _found(owner: int | str, key: str, value: str | None, known: Sequence[KnownRun], vitals: Vitals) -> FoundThrottle:
     for run in known:
-        if (owner, key) in run.throttles:
-            is_going = vitals.locked_by is not None and run.is_open
-            whose = Whose.RUN if is_going else Whose.LEFTOVER
-            return FoundThrottle(owner, key, value, whose, run.plan_id, run.throttles[owner, key])
+        for whose, after in ((Whose.RECORDED, run.claims), (Whose.LEFTOVER, run.throttles)):
+            if (owner, key) in after:
+                is_going = vitals.locked_by is not None and run.is_open
+                found = Whose.RUN if is_going else whose
+                return FoundThrottle(owner, key, value, found, run.plan_id, after[owner, key])
         if (owner, key) in run.undecided:
             return FoundThrottle(owner, key, value, Whose.UNDECIDED, run.plan_id)
     return FoundThrottle(owner, key, value, Whose.OTHER)
@@ -118,8 +123,9 @@ def _perhaps_of_a_run(found: Sequence[FoundThrottle]) -> tuple[FoundThrottle, ..
     That is a list of single replicas, as an operator throttles a topic by `*`; the rates of the brokers that it names,
     and the same rates of others; and `*` as the log dirs that are cordoned.
     """
-    entries = [one for one in found if isinstance(one.owner, str) and one.value not in {"", "*"}]
-    brokers = {int(item.rpartition(":")[2]) for one in entries for item in one.value.split(",") if ":" in item}
+    entries = [one for one in found if isinstance(one.owner, str) and one.value not in {None, "", "*"}]
+    items = [item for one in entries for item in (one.value or "").split(",")]
+    brokers = {int(item.rpartition(":")[2]) for item in items if ":" in item}
     perhaps = {(one.owner, one.key) for one in entries}
     rates = [one for one in found if one.key in BROKER_THROTTLES]
     # A run sets one rate everywhere. An entry does not name each of its brokers if `*` covers them.
@@ -143,6 +149,14 @@ def of_throttles(throttles: Sequence[FoundThrottle], *, is_moving: bool) -> Iter
             else "reconciler doctor --fix throttles"
         )
         yield _about(left, "KR670", Severity.WARNING, what, advice)
+    for plan_id in sorted({one.plan_id for one in throttles if one.whose is Whose.RECORDED and one.plan_id}):
+        claims = [one for one in throttles if one.whose is Whose.RECORDED and one.plan_id == plan_id]
+        what = (
+            f"{counted(len(claims), 'throttle')} left by the run of plan {plan_id}, as only its record in the cluster "
+        )
+        what += f"says, which others can write: {few(_names(claims))}"
+        advice = "reconciler doctor --fix throttles shows what each goes back to, and asks"
+        yield _about(claims, "KR675", Severity.WARNING, what, advice)
     for plan_id in sorted({one.plan_id for one in throttles if one.whose is Whose.UNDECIDED and one.plan_id}):
         perhaps = [one for one in throttles if one.whose is Whose.UNDECIDED and one.plan_id == plan_id]
         what = f"{counted(len(perhaps), 'throttle')} as plan {plan_id} sets it, and nothing else of a run: "
@@ -187,7 +201,10 @@ def _harm(left: Sequence[FoundThrottle]) -> str:
 
 
 def _names(throttles: Sequence[FoundThrottle]) -> list[str]:
-    return [f"{owner_name(one.owner)} {one.key}={_shortened(one.value)}" for one in throttles]
+    return [
+        f"{owner_name(one.owner)} {one.key}" + (" (not set)" if one.value is None else f"={_shortened(one.value)}")
+        for one in throttles
+    ]
 
 
 def _shortened(value: str) -> str:

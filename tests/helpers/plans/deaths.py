@@ -10,8 +10,12 @@ from helpers.plans.small_runs import cluster, whole_plan
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.apply.crash import Killed, planted
 from reconciler.apply.journal import MemoryJournal
+from reconciler.apply.leftovers import restore_throttles
 from reconciler.apply.run import run_plan
+from reconciler.apply.run_record import read_record
+from reconciler.apply.session import Belief
 from reconciler.model.plan import Plan
+from reconciler.model.run import RunResult
 
 Journals = Callable[[MemoryJournal], MemoryJournal]
 
@@ -76,6 +80,19 @@ def passing(point: str, count: int = 1) -> Callable[[str], bool]:
     """Return what holds when a boundary is passed for the n-th time."""
     hits = count_from(1)
     return lambda name: name == point and next(hits) == count
+
+
+def put_back_what_is_named(plan: Plan, admin: SimulatedAdmin, ended: RunResult) -> None:
+    """Have `doctor --fix throttles`, after its question, put back what only the record names, where a verb said so."""
+    if "KR726" in {one.code for one in ended.leftover_throttles}:
+        restore_throttles(plan, admin, MemoryJournal(), belief=Belief.ALL)
+
+
+def put_back_what_the_record_names(admin: SimulatedAdmin) -> None:
+    """Do what `doctor --fix throttles` does, after its question, on a machine that has nothing but the cluster."""
+    record = read_record(admin)
+    if record is not None:
+        restore_throttles(record.plan(admin.cluster_id()), admin, MemoryJournal(), belief=Belief.ALL)
 
 
 def kept(journal: MemoryJournal) -> MemoryJournal:
