@@ -12,7 +12,8 @@ from helpers.plans.end_state import assignments, in_flight, shortcomings, thrott
 from helpers.plans.small_runs import cluster, plan_of, whole_plan
 from helpers.waiting import HANG, wait_for
 
-from reconciler.admin.simulated import SimulatedAdmin
+from reconciler.admin.port import Answer
+from reconciler.admin.simulated import Moment, SimulatedAdmin
 from reconciler.admin.simulated_locks import Locks, MemoryLocks
 from reconciler.apply.cancel import cancel_run, stop_run
 from reconciler.apply.crash import planted
@@ -20,10 +21,11 @@ from reconciler.apply.journal import Journal, MemoryJournal
 from reconciler.apply.run import run_plan
 from reconciler.files.journal import RunJournal
 from reconciler.files.lock_file import LockFile
-from reconciler.model.lock import LockHeld, StopRequest
+from reconciler.model.cluster import Cluster
+from reconciler.model.lock import LockHeld, StopRequest, purpose_of_run
 from reconciler.model.plan import Plan
 from reconciler.model.problem import ReconcilerError
-from reconciler.model.run import RunResult, RunState, StoppedEarly
+from reconciler.model.run import Outcome, RunResult, RunState, StoppedEarly
 
 EVERY = boundaries_of_whole_run()
 PASSED = EVERY[EVERY.index("lock.taken") :]
@@ -185,3 +187,23 @@ def test_where_no_run_is_on_there_is_nobody_to_stop() -> None:
         assert lock.asked_by is None
     stop_run(plan_of([], cluster()), second)
     assert locks.holder is None
+
+
+def test_a_rate_that_nobody_may_ask_for_is_told_and_not_taken_up(before: Cluster) -> None:
+    plan, journal = whole_plan(before), MemoryJournal()
+    admin, told = SimulatedAdmin(before), list[str]()
+    asked = iter([7, 10**15])
+
+    def ask(name: str, moment: Moment) -> Answer | None:
+        if name == "reassignments" and moment is Moment.BEFORE and (rate := next(asked, None)) is not None:
+            admin.ask_rate(purpose_of_run(plan.id), rate)
+        return None
+
+    admin.fault = ask
+    assert run_plan(plan, admin, journal, notify=told.append).state is RunState.DONE
+    refused = [text for text in told if "a member of the lock's group that calls itself" in text]
+    assert refused
+    assert all("not taken up" in text for text in refused)
+    events = [event for event in journal.appended if event.step == "rate"]
+    assert {event.outcome for event in events} == {Outcome.SKIPPED}
+    assert all("calls itself" in str(event.detail["by"]) for event in events)
