@@ -25,7 +25,7 @@ from reconciler.apply.limits import NOTHING_DECLARED
 from reconciler.apply.partition_path import paths_of
 from reconciler.apply.perform import THROTTLE_TRIES
 from reconciler.apply.run import run_plan
-from reconciler.apply.run_record import RecordForm, RunRecord
+from reconciler.apply.run_record import KeptRecord, RecordForm, RunRecord
 from reconciler.apply.session import RunThrottles, Session
 from reconciler.apply.stage_memory import DEAD, SETTLE, UNCLEAR, Attempt, BadDisk, History, StageMemory
 from reconciler.apply.steps import ATTEMPTS
@@ -65,7 +65,7 @@ CARRIED = (
 """What a session keeps from turn to turn, as far as it decides anything."""
 TOLD_ONLY = frozenset(
     {"admin", "journal", "paths", "notify", "has_log_dirs", "lock", "writes", "is_journal_broken", "seen", "messages"}
-    | {"leftover_throttles", "started_at", "partition_counts"}
+    | {"leftover_throttles", "started_at", "partition_counts", "belief", "rate_bounds"}
 )
 """What is made anew for each turn, or is only told."""
 assert {*CARRIED, *TOLD_ONLY} == {one.name for one in fields(Session)}, "a session has other fields by now: say which"
@@ -432,6 +432,8 @@ def _canonical(value: object) -> object:
             form = int((NOW - value).total_seconds())
         case RunRecord():
             form = value.written()
+        case KeptRecord():
+            form = value.text
         case Problem():
             form = value.code
         case RecordForm():
