@@ -102,8 +102,8 @@ class _Traces:
     @property
     def rate_asked(self) -> str | None:
         """The rate that the run was asked for, as the record says, if it may be asked for."""
-        asked, (least, most) = self.record.rate if self.record is not None else None, self.bounds
-        return str(asked) if asked is not None and least <= asked <= most else None
+        asked, (low, high) = self.record.rate if self.record is not None else None, self.bounds
+        return str(asked) if asked is not None and low <= asked <= high else None
 
     @property
     def before(self) -> Rollback:
@@ -112,31 +112,31 @@ class _Traces:
 
     def claims_beside(self, on: ThrottleRecord) -> ThrottleRecord:
         """Return what the record says was set, or was there before, where nothing else says it."""
-        told = self.record.throttles if self.record is not None else ThrottleRecord()
+        recorded_throttles = self.record.throttles if self.record is not None else ThrottleRecord()
         return ThrottleRecord(
             {
                 key: before
-                for key, before in told.rates.items()
+                for key, before in recorded_throttles.rates.items()
                 if key not in on.rates or before not in {None, on.rates[key]}
             },
             {
                 key: entry
-                for key, entry in told.lists.items()
+                for key, entry in recorded_throttles.lists.items()
                 if key not in on.lists or entry.before not in {None, on.lists[key].before}
             },
         )
 
     def claims(self, observed: Observed) -> ThrottleRecord:
         """Return what of the record a clean-up could change, as the look with configs shows it, or could not ask."""
-        told = self.record.throttles if self.record is not None else ThrottleRecord()
-        shown = dict(_visible(self.rates.union(self.record.ours if self.record else ()), told, observed))
+        recorded_throttles = self.record.throttles if self.record is not None else ThrottleRecord()
+        shown = dict(_visible(self.rates.union(self.record.ours if self.record else ()), recorded_throttles, observed))
         return ThrottleRecord(
             {
                 (broker, key): before
-                for (broker, key), before in told.rates.items()
+                for (broker, key), before in recorded_throttles.rates.items()
                 if (broker, key) in shown or not observed.is_alive(broker)
             },
-            {key: entry for key, entry in told.lists.items() if key in shown},
+            {key: entry for key, entry in recorded_throttles.lists.items() if key in shown},
         )
 
     def is_look_needed(self, observed: Observed) -> bool:
@@ -190,10 +190,10 @@ def with_configs(observed: Observed, admin: Admin, brokers: Collection[int], top
 
 def find_record(session: Session) -> None:
     """Take what stands in the cluster into the session: the record of this plan's run, or another text."""
-    kept = kept_record(session.admin)
-    is_own = kept.run is not None and kept.run.plan_id == session.paths.plan.id
-    session.record = kept.run if is_own else None
-    session.other_record = KeptRecord.of(kept.run.other) if is_own and kept.run is not None else kept
+    stored = kept_record(session.admin)
+    is_own = stored.run is not None and stored.run.plan_id == session.paths.plan.id
+    session.record = stored.run if is_own else None
+    session.other_record = KeptRecord.of(stored.run.other) if is_own and stored.run is not None else stored
 
 
 def say_other_record(session: Session) -> None:
@@ -213,10 +213,10 @@ def moves_of(record: RunRecord, admin: Admin) -> tuple[Move | DirMove, ...]:
 
 def _adopt_rate(session: Session, record: RunRecord) -> None:
     """Go on with the rate that the run of this plan was asked for, as its record says, if it may be asked for."""
-    least, most = session.rate_bounds
+    low, high = session.rate_bounds
     if record.rate is None or record.is_over or session.paths.is_of_record or record.rate == session.rate:
         return
-    if not least <= record.rate <= most:
+    if not low <= record.rate <= high:
         session.say(f"the run's record names a rate of {rate(record.rate)}, which nobody may ask for: it is left out")
         return
     session.throttle_to(record.rate)

@@ -159,8 +159,8 @@ def rate_bounds(plan: Plan) -> tuple[int, int]:
     Whoever may read the lock's group can ask, so a request must neither stop a run nor let it take the whole network.
     """
     rates = [stage.throttle_bytes_per_second for stage in _copying_stages(plan)]
-    known = [rate for rate in rates if rate is not None]
-    return min([LEAST_RATE, *known]), 10 * max(known) if known else MOST_RATE
+    set_rates = [rate for rate in rates if rate is not None]
+    return min([LEAST_RATE, *set_rates]), 10 * max(set_rates) if set_rates else MOST_RATE
 
 
 def throttled_rates(plan: Plan) -> frozenset[tuple[int, str]]:

@@ -180,14 +180,12 @@ class Run:
         asked = self.session.lock.rate_asked if self.session.lock is not None else None
         if asked is None or asked.rate in {self.session.rate, self.refused_rate}:
             return
-        least, most = self.session.rate_bounds
+        low, high = self.session.rate_bounds
         by = f"a member of the lock's group that calls itself {asked.by.process}"
-        if not least <= asked.rate <= most:
+        if not low <= asked.rate <= high:
             self.refused_rate = asked.rate
             self.session.write_event("rate", Outcome.SKIPPED, rate=asked.rate, by=by)
-            self.session.say(
-                f"{by} asked for {rate(asked.rate)}: not taken up, as {rate(least)} to {rate(most)} may be"
-            )
+            self.session.say(f"{by} asked for {rate(asked.rate)}: not taken up, as {rate(low)} to {rate(high)} may be")
             return
         self.session.throttle_to(asked.rate)
         ours = sorted(self.session.our_rates)

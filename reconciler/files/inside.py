@@ -37,13 +37,13 @@ def foreign_reason(path: Path) -> str | None:
 
     What is not there yet is. Of an absolute path only the file itself is looked at: whoever named it chose its folders.
     """
-    for one in (path,) if path.is_absolute() else (path, *path.parents[:-1]):
+    for part in (path,) if path.is_absolute() else (path, *path.parents[:-1]):
         with suppress(FileNotFoundError, NotADirectoryError):
-            found = one.lstat()
-            if stat.S_ISLNK(found.st_mode):
-                return f"{one} is a link"
-            if found.st_uid != os.getuid():
-                return f"{one} belongs to another user"
+            status = part.lstat()
+            if stat.S_ISLNK(status.st_mode):
+                return f"{part} is a link"
+            if status.st_uid != os.getuid():
+                return f"{part} belongs to another user"
     return None
 
 

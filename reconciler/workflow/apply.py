@@ -143,10 +143,10 @@ def throttle(
     Raises NotRunning where no run of the plan is on, Refused for a rate that its run would not take up.
     """
     plan = plan_named(inputs, plan_path)
-    least, most = rate_bounds(plan)
-    if not least <= rate <= most:
+    low, high = rate_bounds(plan)
+    if not low <= rate <= high:
         raise Refused(
-            f"a run of plan {plan.id} takes up {rate_in_words(least)} to {rate_in_words(most)}, as whoever may read "
+            f"a run of plan {plan.id} takes up {rate_in_words(low)} to {rate_in_words(high)}, as whoever may read "
             f"the lock's group can ask for a rate: {rate_in_words(rate)} is not asked for.",
             code="KR464",
         )

@@ -106,16 +106,16 @@ def cancel(
     desired = None if inputs.is_client_given or name is None else declared_cluster(inputs, name)
     with cluster_admin(replace(inputs, cluster=name), desired) as admin:
         run = partial(cancel_run, notify=notify, should_stop=should_stop)
-        kept = kept_record(admin)
-        plan = named or _known_plan(inputs, name, kept.run)
+        stored = kept_record(admin)
+        plan = named or _known_plan(inputs, name, stored.run)
         if plan is not None:
             return run(plan, admin, run_journal(inputs, plan))
-        if kept.run is None:
-            raise _nothing_known(inputs, name, admin, kept)
-        run = partial(run, stopped=stop_run(kept.run.plan(admin.cluster_id()), admin, notify=notify))
+        if stored.run is None:
+            raise _nothing_known(inputs, name, admin, stored)
+        run = partial(run, stopped=stop_run(stored.run.plan(admin.cluster_id()), admin, notify=notify))
         record = read_record(admin)  # a run that went on has taken it out by now
-        if record is None or record.plan_id != kept.run.plan_id:
-            return run(kept.run.plan(admin.cluster_id()), admin, MemoryJournal())
+        if record is None or record.plan_id != stored.run.plan_id:
+            return run(stored.run.plan(admin.cluster_id()), admin, MemoryJournal())
         lines = _named_by(record, admin)
         notify(f"{record}, stage {record.stage} of {record.stages}: its plan is not here, its record in the cluster is")
         if record.moves and not record.is_whole:
@@ -140,19 +140,19 @@ def _known_plan(inputs: Inputs, name: str | None, record: RunRecord | None) -> P
     known = kept_plan(inputs, name or record.cluster_name, record.plan_id)
     latest = latest_plan(inputs, name) if name and known is None else None
     if latest is not None:
-        told = recorded(run_journal(inputs, latest).events)
-        known = latest if told.is_open or not told.throttles.is_empty else None
+        journal = recorded(run_journal(inputs, latest).events)
+        known = latest if journal.is_open or not journal.throttles.is_empty else None
     return known
 
 
-def _nothing_known(inputs: Inputs, name: str | None, admin: Admin, kept: KeptRecord) -> ReconcilerError:
+def _nothing_known(inputs: Inputs, name: str | None, admin: Admin, stored: KeptRecord) -> ReconcilerError:
     """Return why there is nothing to cancel, with what may be left of a run."""
     here = inputs if name else replace(inputs, cluster=admin.cluster_id())
-    unread = f"\n{kept.untouched}" if kept.text else ""
+    unread = f"\n{stored.untouched}" if stored.text else ""
     perhaps = perhaps_of_a_run(admin)
     if perhaps:
-        shown = "\n".join(map(str, perhaps))
-        text = f"{_NO_RUN.format(cluster_name(here))}. Nothing was changed.{unread}\n{shown}"
+        listed = "\n".join(map(str, perhaps))
+        text = f"{_NO_RUN.format(cluster_name(here))}. Nothing was changed.{unread}\n{listed}"
         return StoppedEarly(text, code=UNDECIDED)
     return NoRun(f"{_NO_RUN.format(cluster_name(here))}: name the plan that it runs: reconciler cancel PLAN{unread}")
 
@@ -160,11 +160,11 @@ def _nothing_known(inputs: Inputs, name: str | None, admin: Admin, kept: KeptRec
 def _named_by(record: RunRecord, admin: Admin) -> list[str]:
     """Return what a cancel would take back and take off because that record names it, a line each."""
     cluster = admin.observe()
-    (known,) = as_known([RunTraces(record.plan(admin.cluster_id()), MemoryJournal(), record)], cluster, admin)
+    (seen,) = as_known([RunTraces(record.plan(admin.cluster_id()), MemoryJournal(), record)], cluster, admin)
     moves = (f"{_told(move)}: taken back" for move in moves_of(record, admin))
-    recorded_keys = (one for one in found_throttles(Vitals(cluster), [known]) if one.whose is Whose.RECORDED)
+    recorded_keys = (one for one in found_throttles(Vitals(cluster), [seen]) if one.whose is Whose.RECORDED)
     throttles = (f"{one}: taken off" for one in recorded_keys if one.value is not None)
-    dead = (f"broker {broker}, which is not alive: its rates come off once it is back" for broker in known.unrestored)
+    dead = (f"broker {broker}, which is not alive: its rates come off once it is back" for broker in seen.unrestored)
     return [*moves, *throttles, *dead]
 
 

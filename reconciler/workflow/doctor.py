@@ -123,11 +123,11 @@ class Visit:
     def drop_record(self, digest: str) -> None:
         """Remove what the cluster keeps in place of a run's record; raises ReconcilerError where that is another."""
         with self.admin.lock("doctor --drop-record") as lock:
-            kept = kept_record(self.admin)
-            if not kept.text or kept.digest != digest:
-                there = f"one of digest {kept.digest}" if kept.text else "none"
+            stored = kept_record(self.admin)
+            if not stored.text or stored.digest != digest:
+                other = f"one of digest {stored.digest}" if stored.text else "none"
                 raise ReconcilerError(
-                    f"no record of digest {digest} is kept in the cluster, but {there}: nothing was removed",
+                    f"no record of digest {digest} is stored in the cluster, but {other}: nothing was removed",
                     code="KR460",
                 )
             answer = lock.keep("")
@@ -137,9 +137,9 @@ class Visit:
     def _unreadable(self) -> Iterator[Problem]:
         """Yield what the cluster keeps in place of a run's record, where it is none that can be read."""
         with suppress(ClusterUnavailable):
-            kept = kept_record(self.admin)
-            if kept.text and kept.run is None:
-                yield Problem(kept.code, kept.untouched)
+            stored = kept_record(self.admin)
+            if stored.text and stored.run is None:
+                yield Problem(stored.code, stored.untouched)
 
     def _known(self) -> tuple[RunTraces, ...]:
         return known_runs(self.inputs, self.name, self.admin, self.plan)

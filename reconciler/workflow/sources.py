@@ -262,10 +262,10 @@ def _blob_ids(file: Path) -> Iterator[str]:
 def is_tracked(path: Path) -> bool:
     """Whether Git tracks that file; also where it stands in a checkout and Git does not tell."""
     folder = Path(os.path.realpath(path.parent))
-    if not any(os.path.lexists(one / name) for one in (folder, *folder.parents) for name in (".git", "HEAD")):
+    if not any(os.path.lexists(parent / name) for parent in (folder, *folder.parents) for name in (".git", "HEAD")):
         return False
-    found = _git(folder, "ls-files", "--", f"./{path.name}") if folder.is_dir() else ""
-    return found is None or bool(found)
+    names = _git(folder, "ls-files", "--", f"./{path.name}") if folder.is_dir() else ""
+    return names is None or bool(names)
 
 
 def _is_itself_a_repository(root: Path) -> bool:

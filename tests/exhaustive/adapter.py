@@ -432,8 +432,6 @@ def _canonical(value: object) -> object:
             form = int((NOW - value).total_seconds())
         case RunRecord():
             form = value.written()
-        case KeptRecord():
-            form = value.text
         case Problem():
             form = value.code
         case RecordForm():
@@ -446,7 +444,7 @@ def _canonical(value: object) -> object:
             form = tuple(sorted(map(_canonical, value), key=str))
         case tuple():
             form = tuple(map(_canonical, value))
-        case History() | Attempt() | BadDisk() | Entry() | ThrottleRecord() | RunThrottles():
+        case History() | Attempt() | BadDisk() | Entry() | ThrottleRecord() | RunThrottles() | KeptRecord():
             form = tuple(_canonical(getattr(value, one.name)) for one in fields(value))
     return form
 
