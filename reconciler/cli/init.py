@@ -36,7 +36,7 @@ NEXT = {
     """,
     notes="""
         With --ci, DIR is the repository's top, by default this folder, and the root (-C) lies below it. Jobs
-        on GitHub and GitLab, which hold a password, install the reconciler from --wheel or --index.
+        on GitHub and GitLab, which hold a password, install this program from --wheel or --index.
     """,
 )
 @click.argument("folder", metavar="[DIR]", required=False)

@@ -35,12 +35,12 @@ def inside(root: Path, path: Path) -> Path | None:
 def foreign_reason(path: Path) -> str | None:
     """Return why a file is not this user's own, in words: a link leads to it, or another user owns it; None if it is.
 
-    What is not there yet is. Of an absolute path only the file itself is looked at: whoever named it chose its folders.
+    What is not there yet is. Links of an absolute path are the choice of whoever named it.
     """
     for part in (path,) if path.is_absolute() else (path, *path.parents[:-1]):
         with suppress(FileNotFoundError, NotADirectoryError):
             status = part.lstat()
-            if stat.S_ISLNK(status.st_mode):
+            if stat.S_ISLNK(status.st_mode) and not path.is_absolute():
                 return f"{part} is a link"
             if status.st_uid != os.getuid():
                 return f"{part} belongs to another user"

@@ -68,9 +68,7 @@ class Holder:
             return None
         try:
             purpose, user, host, pid, since, *digest = text.split("\n")
-            return cls(purpose, user, host, int(pid), since, *digest)
-        except TypeError:
-            return None  # more lines than a holder has
+            return cls(purpose, user, host, int(pid), since, "".join(digest)) if len(digest) < 2 else None  # noqa: PLR2004 - the last line may lack
         except ValueError:
             return None
 

@@ -81,7 +81,7 @@ def _is_own(path: Path) -> bool:
 def _hide_from_git(journal: Path) -> None:
     """Have Git ignore the folder of runs, so that nobody commits by accident what only this machine may write."""
     ignored = Path("runs", ".gitignore")
-    if journal.parts[:1] == ("runs",) and not ignored.exists():
+    if journal.parts[:1] == ("runs",) and not is_there(ignored):
         with suppress(OSError):
             make_folder(ignored.parent)
             ignored.write_text("*\n")

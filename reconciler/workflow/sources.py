@@ -264,7 +264,7 @@ def is_tracked(path: Path) -> bool:
     folder = Path(os.path.realpath(path.parent))
     if not any(os.path.lexists(parent / name) for parent in (folder, *folder.parents) for name in (".git", "HEAD")):
         return False
-    names = _git(folder, "ls-files", "--", f"./{path.name}") if folder.is_dir() else ""
+    names = _git(folder, "ls-files", "--", f"./{path.name}") if os.path.lexists(folder) else ""
     return names is None or bool(names)
 
 

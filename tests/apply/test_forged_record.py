@@ -3,11 +3,10 @@
 The oracle compares raw values of brokers, topics and replicas, and shares nothing with what decides about them.
 """
 
-import json
 import random
 import tracemalloc
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from time import process_time
@@ -17,6 +16,7 @@ import pytest
 from helpers.depth import parts
 from helpers.figures import Tell
 from helpers.plans.deaths import dies, nth
+from helpers.plans.forged import CORDON, INSIDE, LISTS, RATES, forged
 from helpers.plans.small_runs import RATE, cluster, plan_of, whole_plan
 
 from reconciler.admin.client.lock_kept import joined, pieces
@@ -40,11 +40,6 @@ from reconciler.workflow.inputs import Inputs
 
 pytestmark = pytest.mark.long
 
-RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
-CORDON = "cordoned.log.dirs"
-INSIDE = "replica.alter.log.dirs.io.max.bytes.per.second"
-TOPICS = ("clicks", "old", "orders", "payments", "quiet", "nowhere")
 Values = Mapping[tuple[str, str], str]
 
 
@@ -68,67 +63,6 @@ def values(found: Cluster) -> Values:
 
 def replicas(found: Cluster) -> Mapping[str, tuple[int, ...]]:
     return {str(key): partition.replicas for key, partition in found.partitions()}
-
-
-def forged(chance: random.Random, plan: Plan, dead: Cluster) -> str:
-    """Return a record as a forger writes it: three of four are sound, the others have something in them that is not."""
-    is_sound = chance.random() < 0.75
-
-    def some(sound: Sequence[object], *odd: object) -> object:
-        return chance.choice(sound if is_sound or chance.random() < 0.9 else odd)
-
-    rates = ["1", "7000000", str(RATE), str(2 * RATE), str(50_000_000), "0"]
-    names = chance.sample(TOPICS, chance.randint(0, 4))
-
-    def items() -> str:
-        return ",".join(f"{chance.randint(0, 3)}:{chance.randint(1, 7)}" for _ in range(chance.randint(0, 4)))
-
-    def rows(topic: str) -> list[list[object]]:
-        found = []
-        for key, one in dead.partitions():
-            there = list(one.replicas)
-            wanted = [each for each in there if each not in one.removing_replicas]
-            starts = [there[:1], there[::-1], [*there, 7], [7], chance.sample(range(1, 7), 2), there[1:]]
-            start, end = chance.choice(starts) or [8], chance.choice([there, wanted])
-            ways = [start, end] if chance.random() < 0.7 else [end, start]
-            if key.topic == topic and start != end:
-                found.append([key.partition, *ways, some([0, 5, 10**9], -1, "x", 10**30)])
-        return found
-
-    fields: dict[str, object] = {
-        "version": some([1], 2, "1", None),
-        "plan": some([plan.id, plan.id, "0000beef"], "", 5, "x" * 300),
-        "cluster": some(["small"], "../../etc", 5, "x" * 300),
-        "by": some(["apply of plan 0badcafe\nalice\nbuild-7\n5\n2026-11-21T10:00:00Z"], "", "\n" * 9, 5),
-        "stage": some([0, 2, 3, 99], -1, None),
-        "stages": some([6, 1], 10**12, "6"),
-        "over": some([True, False], None, 1),
-        "rate": some([None, 1, RATE, 2 * RATE, 10**18], "1", -1),
-        "ours": [some(rates, "*", "-1", "x", 5, str(10**30)) for _ in range(chance.randint(0, 5))],
-        "rates": some([[]], None)
-        if chance.random() < 0.1
-        else [
-            [broker, some([*RATES, INSIDE], CORDON, "log.retention.ms"), some([None, *rates], "x", 7, "-1")]
-            for broker in chance.sample(range(1, 8), chance.randint(0, 7))
-        ],
-        "lists": [
-            [name, key, some([None, "*", "", items()], "x", 5), *([items()] if chance.random() < 0.8 else [])]
-            for name in names
-            for key in LISTS
-        ],
-        "moves": [[name, some([None, f"id-of-{name}"], 5), rows(name)] for name in names],
-        "whole": some([True, True, False], None),
-    }
-    if chance.random() < 0.1:
-        fields |= {"dirs": [[chance.randint(1, 6), "/d1", "/d2", [["orders", None, [[0, 5]]]]]], "moves": []}
-    if chance.random() < 0.1:
-        fields["other"] = some(["x", json.dumps({"version": 2})], 5)
-    if not is_sound and chance.random() < 0.4:
-        fields[chance.choice(sorted(fields))] = chance.choice([None, 5, "x", [], {}, [[]], [[1, 2, 3]], True, 1e308])
-    if not is_sound and chance.random() < 0.2:
-        del fields[chance.choice(sorted(fields))]
-    text = json.dumps(fields)
-    return text[: chance.randint(0, len(text))] if not is_sound and chance.random() < 0.2 else text
 
 
 @dataclass(frozen=True)
@@ -234,7 +168,7 @@ def test_unasked_no_verb_changes_what_no_run_of_ours_had_set(
             alone[number, name] = admin.cluster
     for number in range(count):
         dead, _ = dead_runs[number % len(dead_runs)]
-        text = forged(chance, dead.plan, dead.after)
+        text = forged(chance, dead.plan.id, replicas(dead.after), [str(RATE), str(2 * RATE)])
         name = chance.choice(sorted(VERBS))
         locks = MemoryLocks()
         locks.kept = text
