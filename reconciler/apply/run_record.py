@@ -34,6 +34,7 @@ from reconciler.model.stage import CopyingStage, LogDirsStage, ReassignStage
 from reconciler.model.topic_partition import TopicPartition
 
 _INSIDE = Reason.LOG_DIRS
+UNREADABLE = "KR460"
 VERSION = 1
 """Of the record's form; a record of another version is left as it is, and told of (KR460)."""
 
@@ -327,7 +328,7 @@ class KeptRecord:
     @property
     def code(self) -> str:
         """The code of that sentence."""
-        return "KR460" if self.run is None else RECORDED
+        return UNREADABLE if self.run is None else RECORDED
 
 
 def kept_record(admin: Admin) -> KeptRecord:

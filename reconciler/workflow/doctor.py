@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from reconciler.admin.port import Admin, ProgressHook, Reassignment
 from reconciler.apply.answers import told_answer
-from reconciler.apply.run_record import kept_record
+from reconciler.apply.run_record import UNREADABLE, kept_record
 from reconciler.apply.session import Belief
 from reconciler.diff.doctor.diagnose import diagnose
 from reconciler.diff.doctor.transactions import MAX_TIMEOUT, late_since
@@ -128,11 +128,11 @@ class Visit:
                 other = f"one of digest {stored.digest}" if stored.text else "none"
                 raise ReconcilerError(
                     f"no record of digest {digest} is stored in the cluster, but {other}: nothing was removed",
-                    code="KR460",
+                    code=UNREADABLE,
                 )
             answer = lock.keep("")
             if not answer.is_ok:
-                raise ReconcilerError(f"the record stays: {told_answer(answer)}", code="KR460")
+                raise ReconcilerError(f"the record stays: {told_answer(answer)}", code=UNREADABLE)
 
     def _unreadable(self) -> Iterator[Problem]:
         """Yield what the cluster keeps in place of a run's record, where it is none that can be read."""
