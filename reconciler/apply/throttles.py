@@ -160,7 +160,9 @@ def rate_bounds(plan: Plan) -> tuple[int, int]:
     """
     rates = [stage.throttle_bytes_per_second for stage in _copying_stages(plan)]
     set_rates = [rate for rate in rates if rate is not None]
-    return min([LEAST_RATE, *set_rates]), 10 * max(set_rates) if set_rates else MOST_RATE
+    return min([LEAST_RATE, *set_rates]), max(
+        [LEAST_RATE, *(10 * rate for rate in set_rates)]
+    ) if set_rates else MOST_RATE
 
 
 def throttled_rates(plan: Plan) -> frozenset[tuple[int, str]]:

@@ -51,7 +51,7 @@ VERBS: Mapping[str, tuple[str, ...]] = {
     "doctor PLAN": ("doctor", "plan.json", "--fix", "throttles", "--yes"),
     "apply PLAN": ("apply", "plan.json", "--yes"),
     "cancel PLAN": ("cancel", "plan.json"),
-    "cancel": ("cancel",),
+    "cancel": ("cancel", "--yes"),
 }
 OF_OTHER_RUNS = {
     "dirs.before", "dirs.recorded", "dirs.sent", "topics.before", "topics.sent", "withdraw.before", "withdraw.sent",
@@ -124,12 +124,22 @@ class Cases:
             if self.throttles() != dead:
                 yield "it was refused, and changed something"
             ended = run(*command, cwd=place)
-        after = self.throttles()
         text = f"exit {ended.code}\n{ended.out}\n{ended.err}"
+        self.counts[f"{verb} exit {ended.code}"] += 1
+        if verb == "cancel" and "KR726" in text:
+            # By the record alone a cancel takes off; what was there before is for doctor, which asks.
+            if ended.code != 5:
+                yield f"it named what only the record says, and ended with {ended.code}\n{text}"
+            ended = run(*VERBS["doctor"], *client_file(place, kafka), cwd=place)
+            text += f"\nthen doctor, exit {ended.code}\n{ended.out}\n{ended.err}"
+        yield from self._judged_end(verb, record, ended, text)
+
+    def _judged_end(self, verb: str, record: str, ended: Ended, text: str) -> Iterator[str]:
+        kafka = self.folder.kafka
+        after = self.throttles()
         ours = {name: value for name, value in after.items() if self.before.get(name) != value}
         lost = {name: value for name, value in self.before.items() if name not in after}
         moving = reassignments(kafka.bootstrap)
-        self.counts[f"{verb} exit {ended.code}"] += 1
         if lost:
             yield f"an operator's values are gone: {lost}\n{text}"
         is_at_hand = "PLAN" in verb or record == "kept"

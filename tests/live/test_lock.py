@@ -23,6 +23,8 @@ from reconciler.admin.client import KafkaAdmin, connect
 
 pytestmark = pytest.mark.brokers
 
+SEEN_AT = r"\(process \d+, as it says; Kafka sees it at 127\.0\.0\.1\)"
+
 SWAP = {0: (1, 2), 1: (2, 1)}, {0: (1, 3), 1: (2, 4)}
 SIZE, SLOW = 4 * MB, "100kB/s"
 """Moves that take 40 s and more: for tests that take them back, and need them in flight for as long as they look."""
@@ -124,7 +126,7 @@ def test_a_cancel_stops_the_apply_that_is_on(tmp_path: Path, cluster: KafkaClust
     cancelled = run.reconciler("cancel", "-o", "json")
     applying.ended(5)
     assert re.search(r"Asked apply of plan \w+ .+ to stop: waiting until it has put everything back", cancelled.err)
-    assert re.search(r"`reconciler cancel` of .+ \(process \d+\) asked for it; run apply again", applying.told)
+    assert re.search(rf"`reconciler cancel` of .+ {SEEN_AT} asked for it; run apply again", applying.told)
     assert reassignments(cluster.bootstrap) == {}
     observer = Observer(cluster.bootstrap)
     now = {number: state.replicas for number, state in observer.topic("cancelled").items()}
