@@ -34,7 +34,7 @@ from reconciler.model.run import UNDECIDED, RunResult
 from reconciler.model.vitals import Vitals
 from reconciler.model.words import named_some, owner_name
 from reconciler.workflow.inputs import Inputs
-from reconciler.workflow.sources import is_tracked
+from reconciler.workflow.sources import tracked_names
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,9 @@ def _is_own(path: Path) -> bool:
     What it says is put back on the cluster, so a link, another user's file, and one that Git tracks are not believed:
     whoever may push could have written it.
     """
-    why = foreign_reason(path) or (f"{path} is tracked by Git" if is_tracked(path) else None)
+    tracked = tracked_names(Path(os.path.realpath(path.parent)))
+    is_tracked = tracked is None or path.name in tracked
+    why = foreign_reason(path) or (f"{path} is tracked by Git" if is_tracked else None)
     if why is not None and why not in _WARNED:
         _WARNED.add(why)
         logger.warning(

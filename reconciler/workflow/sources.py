@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from hashlib import sha1, sha256
 from pathlib import Path
 
@@ -259,13 +260,13 @@ def _blob_ids(file: Path) -> Iterator[str]:
         yield from (sha1(blob, usedforsecurity=False).hexdigest(), sha256(blob).hexdigest())
 
 
-def is_tracked(path: Path) -> bool:
-    """Whether Git tracks that file; also where it stands in a checkout and Git does not tell."""
-    folder = Path(os.path.realpath(path.parent))
+@cache
+def tracked_names(folder: Path) -> frozenset[str] | None:
+    """Return the names of the files in that folder that Git tracks; None in a checkout of which Git does not tell."""
     if not any(os.path.lexists(parent / name) for parent in (folder, *folder.parents) for name in (".git", "HEAD")):
-        return False
-    names = _git(folder, "ls-files", "--", f"./{path.name}") if os.path.lexists(folder) else ""
-    return names is None or bool(names)
+        return frozenset()
+    names = _git(folder, "ls-files", "-z") if os.path.lexists(folder) else ""
+    return frozenset(names.split("\0")) if names is not None else None
 
 
 def _is_itself_a_repository(root: Path) -> bool:

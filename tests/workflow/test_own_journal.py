@@ -17,6 +17,7 @@ from reconciler.model.stage import ReassignStage
 from reconciler.workflow import runs
 from reconciler.workflow.inputs import Inputs
 from reconciler.workflow.runs import keep_plan, known_here, latest_plan, restore_leftovers, run_journal
+from reconciler.workflow.sources import tracked_names
 
 INPUTS = Inputs(cluster="small")
 PLACE = Path("runs/small")
@@ -45,6 +46,7 @@ FORGED, FOLLOWING = planned("clicks-0", "1,2,5"), planned("orders-0", "1,2,4")
 def forge(plan: Plan) -> None:
     """Write a journal as an attacker commits it: a run that set throttles, with other values from before."""
     keep_plan(INPUTS, plan)
+    tracked_names.cache_clear()
     journal = RunJournal(PLACE / f"{plan.id}.jsonl", plan.id)
     now = admin_of(cluster()).clock.now()
     rates = [[broker, "leader.replication.throttled.rate", "1"] for broker in (1, 2, 3)]
