@@ -194,6 +194,9 @@ def find_record(session: Session) -> None:
     is_own = stored.run is not None and stored.run.plan_id == session.paths.plan.id
     session.record = stored.run if is_own else None
     session.other_record = KeptRecord.of(stored.run.other) if is_own and stored.run is not None else stored
+    other = session.other_record.run
+    if other is not None and other.throttles.is_empty and not (other.is_bare or other.moves or other.dir_moves):
+        session.other_record = KeptRecord.of(other.other)  # it names nothing, so nothing is lost with it
 
 
 def say_other_record(session: Session) -> None:

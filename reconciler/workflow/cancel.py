@@ -117,6 +117,9 @@ def cancel(
         if record is None or record.plan_id != stored.run.plan_id:
             return run(stored.run.plan(admin.cluster_id()), admin, MemoryJournal())
         lines = _named_by(record, admin)
+        latest = latest_plan(inputs, name) if name and not lines else None
+        if latest is not None:
+            return cancel_run(latest, admin, run_journal(inputs, latest), notify=notify, should_stop=should_stop)
         notify(f"{record}, stage {record.stage} of {record.stages}: its plan is not here, its record in the cluster is")
         if record.moves and not record.is_whole:
             moves = named_some(str(move.topic_partition) for move in record.moves)

@@ -234,7 +234,7 @@ def test_a_wheel_is_kept_and_installed_by_its_hash_and_no_other_file_is(
         ((), 64, "needs --wheel FILE or --index URL: no release is published"),
         ((*INDEX, "--wheel", WHEEL), 64, "needs --wheel FILE or --index URL"),
         (("--index", "http://packages.invalid/simple"), 1, "(KR034)"),
-        (("--index", "https://eve:secret@packages.invalid/simple"), 1, "(KR034)"),
+        (("--index", "https://eve:hunter-4711@packages.invalid/simple"), 1, "(KR034)"),
         (("--index", "https://packages.invalid/simple --trusted-host x"), 1, "(KR034)"),
         (("--index", "https://packages.invalid/simple\nrequests"), 1, "(KR034)"),
         (("--wheel", "other-1.0-py3-none-any.whl"), 1, f"give the file {WHEEL} (KR034)"),

@@ -240,9 +240,9 @@ FAULTS = [
     ),
     Fault(
         "throttles that a crash left stay",
-        "leftovers._Traces.throttles",
-        "return record.throttles",
-        "return self.journal.throttles",
+        "leftovers._Traces.completed",
+        "throttles=start.plus(ThrottleRecord(rates, lists))",
+        "throttles=start",
         "crash 7",
     ),
     # What is told.
@@ -252,13 +252,6 @@ FAULTS = [
         "if self.is_journal_broken:",
         'if self.is_journal_broken or step == "throttle":',
         "seed 5612",
-    ),
-    Fault(
-        "the cluster's record of throttles is dropped",
-        "session.Session._current_record",
-        "throttles=self.throttles.on",
-        "throttles=ThrottleRecord()",
-        "crash 7",
     ),
     Fault(
         "a stop does not name what is left",

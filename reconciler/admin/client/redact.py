@@ -59,8 +59,9 @@ class SecretFilter(logging.Filter):
         if hidden != text:
             record.msg, record.args = hidden, ()
         if record.exc_info and not record.exc_text:
-            # Handlers take this text when it is there, so the traceback is rewritten for all of them.
+            # Handlers take this text when it is there; without the error itself no formatter of Spark's writes it anew.
             record.exc_text = self.hide(logging.Formatter().formatException(record.exc_info), is_clients=True)
+            record.exc_info = None
         return True
 
     def hide(self, text: str, *, is_clients: bool) -> str:
