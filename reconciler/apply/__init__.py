@@ -3,8 +3,8 @@
 A run, in the order of its files:
 
 1. Lock (`run`): one run a cluster. The lock is a membership of a consumer group, and ends with its process.
-2. Adopt (`leftovers`): what earlier runs of this plan left, by the cluster's record, by the journal of this machine,
-   and by what the cluster itself shows (`evidence`). A record that is gone never means that nothing is left.
+2. Adopt (`leftovers`): what earlier runs of this plan left, by the journal of this machine and by what the cluster
+   itself shows (`evidence`). The record in the cluster is a hint, as others can write it, and may be gone.
 3. Check (`checks`, `refusals`): whatever forbids the run, before its first change and again before each stage.
 4. Turn (`turns`): look (`observed`), decide (`decide`, a pure function), do that one thing (`perform`), remember
    (`stage_memory`). A stage puts throttles on before its moves, lists first, and takes them off after, lists last.
