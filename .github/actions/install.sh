@@ -3,14 +3,15 @@
 # names or, without that file, the one that this repository is the source of. Of what it stands on, nothing but what the
 # locks name is installed, and nothing whose hash is not there: the job may hold a cluster's password.
 set -euo pipefail
+extras=base
+audience=
 root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 locks="$root/.github/locks"
-case ${1:-} in
-    "") lock=base ;;
-    loads) lock=loads ;;
+case ${1:-$extras} in
+    base | aws | loads) lock=${1:-$extras} ;;
     spark | all) lock=spark ;;
     *)
-        echo "::error::extras: '$1' has no lock in .github/locks; give loads, spark, all, or nothing." >&2
+        echo "::error::extras: '${1:-$extras}' has no lock in .github/locks; give aws, loads, spark, all, or nothing." >&2
         exit 1
         ;;
 esac
@@ -34,3 +35,14 @@ if [ ! -x "$venv/bin/reconciler" ]; then
     fi
 fi
 echo "$venv/bin" >>"$GITHUB_PATH"
+# A job with `id-token: write` has a token of GitHub's own, in a file that AWS's library and OAUTHBEARER read.
+if [ -n "$audience" ] && [ -n "${ACTIONS_ID_TOKEN_REQUEST_URL:-}" ]; then
+    token="$RUNNER_TEMP/id-token"
+    "$root/.github/actions/python.sh" id_token "$audience" "$token" &
+    for _ in $(seq 60); do if [ -s "$token" ]; then break; fi; sleep 1; done
+    if [ ! -s "$token" ]; then
+        echo "::error::GitHub gave this job no identity token: the job needs the permission id-token: write." >&2
+        exit 1
+    fi
+    { echo "ID_TOKEN_FILE=$token"; echo "AWS_WEB_IDENTITY_TOKEN_FILE=$token"; } >>"$GITHUB_ENV"
+fi

@@ -6,7 +6,7 @@ set -euo pipefail
 source=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/plan" && pwd)
 programs=$(mktemp -d)
 trap 'rm -rf -- "$programs"' EXIT
-for name in clusters github_api latest_artifact publish reviewers summary unfinished_plan; do
+for name in clusters github_api id_token latest_artifact mirrors publish reviewers summary unfinished_plan; do
     cp -- "$source/$name.py" "$programs"
 done
 python3 -I -c 'import runpy, sys

@@ -11,6 +11,7 @@ from reconciler.command.terminal import tell, write
 from reconciler.command.verbs import option, verb
 
 if TYPE_CHECKING:
+    from reconciler.workflow.pipeline_jobs import JobSettings
     from reconciler.workflow.pipelines import Pipelines
 
 NEXT = {
@@ -24,6 +25,7 @@ NEXT = {
     "After a new folder run this again; it adds a file, and a line to kustomization.yaml.",
 }
 """What is left to do by hand, for each system that there are pipelines for."""
+USUAL = "KAFKA_USERNAME and KAFKA_PASSWORD"
 
 
 @verb(
@@ -36,7 +38,8 @@ NEXT = {
     """,
     notes="""
         With --ci, DIR is the repository's top, by default this folder, and the root (-C) lies below it. Jobs
-        on GitHub and GitLab, which hold a password, install this program from --wheel or --index.
+        on GitHub and GitLab, which hold a password, install this program from --wheel or --index. The default branch is
+        the one that Git has for origin, else main.
     """,
 )
 @click.argument("folder", metavar="[DIR]", required=False)
@@ -48,8 +51,24 @@ NEXT = {
 )
 @option("--wheel", metavar="FILE", type=FILES, help="With --ci: the wheel that jobs install; kept in the repository.")
 @option("--index", metavar="URL", help="With --ci: your index of packages, from which jobs install it.")
+@option(
+    "--secret", metavar="NAME", multiple=True, help=f"With --ci github: a secret that jobs get; {USUAL} without it."
+)
+@option("--runs-on", metavar="LABEL", multiple=True, help="With --ci: a label of the runners, a tag on GitLab.")
+@option("--id-token", metavar="AUDIENCE", help="With --ci: give jobs the CI's identity token, for OAuth and AWS.")
+@option("--extras", metavar="NAME", help="With --ci: the extra that jobs install: aws, loads, spark or all.")
 def command(
-    asked: Asked, folder: str | None, *, demo: bool, ci: str | None, wheel: str | None, index: str | None
+    asked: Asked,
+    folder: str | None,
+    *,
+    demo: bool,
+    ci: str | None,
+    wheel: str | None,
+    index: str | None,
+    secret: tuple[str, ...],
+    runs_on: tuple[str, ...],
+    id_token: str | None,
+    extras: str | None,
 ) -> int:
     """Write a commented layout into DIR, by default the root (-C); what a person wrote is never overwritten."""
     if ci is not None:
@@ -62,9 +81,16 @@ def command(
                 if needs_source
                 else "--ci kubernetes takes neither --wheel nor --index: its jobs run an image."
             )
-        return _pipelines(asked, Path(folder or "."), ci, wheel, index or "")
-    if wheel or index:
-        raise click.UsageError("--wheel and --index say what --ci github or --ci gitlab installs: give it, too.")
+        if ci == "kubernetes" and (secret or runs_on or id_token or extras):
+            raise click.UsageError("--ci kubernetes has no runners: its jobs run an image, with a Secret's keys.")
+        if ci == "gitlab" and secret:
+            raise click.UsageError("--ci gitlab needs no --secret: a job has the variables of its environment.")
+        from reconciler.workflow.pipeline_jobs import JobSettings
+
+        settings = JobSettings(wheel, index or "", secret, runs_on, id_token or "", extras or "")
+        return _pipelines(asked, Path(folder or "."), ci, settings)
+    if wheel or index or secret or runs_on or id_token or extras:
+        raise click.UsageError("--wheel, --index, --secret, --runs-on, --id-token and --extras need --ci.")
     from reconciler.render.as_json import document
     from reconciler.workflow.demo import write_demo
     from reconciler.workflow.init import write_layout
@@ -94,12 +120,12 @@ def _again(verb: str, root: str, name: str) -> str:
     return f"reconciler {verb}{where} --cluster {name}"
 
 
-def _pipelines(asked: Asked, folder: Path, ci: str, wheel: str | None, index: str) -> int:
+def _pipelines(asked: Asked, folder: Path, ci: str, settings: "JobSettings") -> int:
     from reconciler.render.as_json import document
     from reconciler.workflow.pipelines import Edited, write_pipelines
 
     try:
-        made = write_pipelines(folder, asked.inputs.root, ci, wheel, index)
+        made = write_pipelines(folder, asked.inputs.root, ci, settings)
     except Edited as error:
         for difference in error.differences.values():
             tell(difference.rstrip("\n"))
@@ -124,5 +150,5 @@ def _tell_pipelines(made: "Pipelines", root: str) -> None:
     if made.kept:
         tell(f"Left as you edited them: {', '.join(made.kept)}.")
     clusters = named_some(made.clusters) if made.clusters else "none yet"
-    tell(f"Clusters, the folders of {root}: {clusters}.")
+    tell(f"Clusters, the folders of {root}: {clusters}. The default branch: {made.branch}.")
     tell(NEXT[made.system])

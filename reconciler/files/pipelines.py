@@ -15,7 +15,7 @@ from reconciler.files.raw import invalid, read_bytes
 GITHUB, GITLAB, KUBERNETES = "github", "gitlab", "kubernetes"
 GITLAB_HOME = ".gitlab/reconciler"
 """The folder in which the pipelines for GitLab have a copy of two files of those for GitHub."""
-_SHARED = {"summary.py": "actions/plan/summary.py", "base.txt": "locks/base.txt"}
+BASE = "base"
 RECORD = ".reconciler-ci.json"
 """Has the SHA-256 of each file as `init` wrote it, so that it knows which a person has edited since."""
 BAD_RECORD = "KR031"
@@ -26,12 +26,15 @@ _OF_THIS_REPOSITORY = (
     "actions/plan/action.yml",
     "actions/plan/clusters.py",
     "actions/plan/github_api.py",
+    "actions/plan/id_token.py",
     "actions/plan/latest_artifact.py",
+    "actions/plan/mirrors.py",
     "actions/plan/publish.py",
     "actions/plan/reviewers.py",
     "actions/plan/summary.py",
     "actions/plan/unfinished_plan.py",
     "actions/python.sh",
+    "locks/aws.txt",
     "locks/base.txt",
     "locks/build.txt",
     "locks/loads.txt",
@@ -44,8 +47,11 @@ _OF_THIS_REPOSITORY = (
 """Below `.github`. pyproject.toml lists them, too: they go into the package."""
 
 
-def pipeline_texts(system: str) -> Mapping[str, str]:
-    """Return the files of the pipelines for that system, by their paths from the repository's top."""
+def pipeline_texts(system: str, lock: str = BASE) -> Mapping[str, str]:
+    """Return the files of the pipelines for that system, by their paths from the repository's top.
+
+    `lock`: the name of the lock that jobs on GitLab install; those on GitHub have every lock.
+    """
     inside = _FOLDER / GITHUB / ".github"
     github = inside if inside.is_dir() else Path(__file__).parents[2] / ".github"
     if system == GITHUB:
@@ -54,7 +60,8 @@ def pipeline_texts(system: str) -> Mapping[str, str]:
     files = sorted(file for file in folder.rglob("*") if file.is_file() and file.suffix != ".pyc")
     texts = {file.relative_to(folder).as_posix(): file.read_text("utf-8") for file in files}
     if system == GITLAB:
-        texts |= {f"{GITLAB_HOME}/{name}": (github / source).read_text("utf-8") for name, source in _SHARED.items()}
+        shared = {"summary.py": "actions/plan/summary.py", "base.txt": f"locks/{lock}.txt"}
+        texts |= {f"{GITLAB_HOME}/{name}": (github / source).read_text("utf-8") for name, source in shared.items()}
     return texts
 
 

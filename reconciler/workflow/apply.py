@@ -111,11 +111,12 @@ def _declared(desired: Desired | None, refuse: Callable[[], None]) -> ApplyRules
 def plan_again(inputs: Inputs, applied: Plan) -> Plan | None:
     """Return what a new plan would do, None where the desired state is no longer, or not here, what the plan came from.
 
-    Nothing of it is kept; it tells whether the run reached what was asked for.
+    Nothing of it is kept; it tells whether the run reached what was asked for. None, too, if mirrors copy from another
+    cluster: a plan would log in there, and this process may hold a password that is this cluster's alone.
     """
     try:
         desired = declared(inputs, applied.cluster_name)
-        if desired is None or desired.digest != applied.source.desired_digest:
+        if desired is None or desired.mirrors or desired.digest != applied.source.desired_digest:
             return None
         return make_plan(
             replace(inputs, cluster=applied.cluster_name, state=None), open_judge=lambda _policies: _as_it_is

@@ -109,6 +109,8 @@ def cancel(
         stored = kept_record(admin)
         plan = named or _known_plan(inputs, name, stored.run)
         if plan is not None:
+            if named is not None:
+                keep_plan(inputs, plan)  # doctor and status on this machine need it beside the journal
             return run(plan, admin, run_journal(inputs, plan))
         if stored.run is None:
             raise _nothing_known(inputs, name, admin, stored)
@@ -123,7 +125,9 @@ def cancel(
         notify(f"{record}, stage {record.stage} of {record.stages}: its plan is not here, its record in the cluster is")
         if record.moves and not record.is_whole:
             moves = named_some(str(move.topic_partition) for move in record.moves)
-            notify(f"the order of replicas before the run is not in it: {moves}; Kafka's own cancel leaves another")
+            notify(
+                f"the order of replicas before the run is not in that record: {moves}; Kafka's own cancel leaves another"
+            )
         if lines and not is_confirmed(lines):
             return None
         belief = Belief.TO_TAKE_OFF if lines else Belief.NOTHING

@@ -8,13 +8,14 @@ import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 from reconciler.files.inside import WRITTEN_THROUGH, required_inside
 from reconciler.files.pipelines import (
+    BASE,
     GITHUB,
     GITLAB_HOME,
     KUBERNETES,
@@ -30,6 +31,8 @@ from reconciler.model.problem import ReconcilerError
 from reconciler.model.words import named_some
 from reconciler.workflow.init import NOT_WRITTEN
 from reconciler.workflow.inputs import DEFAULT_ROOT, cluster_names
+from reconciler.workflow.pipeline_jobs import JobSettings, check_settings, fitted
+from reconciler.workflow.sources import default_branch
 
 DISTRIBUTION = "kafka-reconciler"
 _EACH = "CLUSTER"
@@ -49,6 +52,7 @@ class Pipelines:
 
     folder: Annotated[str, "The repository's top."]
     system: Annotated[str, Key("ci"), "What runs them."]
+    branch: Annotated[str, "The default branch, as Git knows it; main if Git does not."]
     clusters: Annotated[tuple[str, ...], "The clusters that there are: folders of the root."]
     files: Annotated[tuple[str, ...], "All files of the pipelines, below the folder."]
     written: Annotated[tuple[str, ...], "Those that are new, or were brought up to date."]
@@ -89,17 +93,20 @@ def _difference(name: str, theirs: bytes, ours: bytes) -> str:
     return "".join(difflib.unified_diff(before, after, f"{name} (there)", f"{name} (init)", n=1))
 
 
-def write_pipelines(folder: Path, root: str, system: str, wheel: str | None = None, index: str = "") -> Pipelines:
+def write_pipelines(folder: Path, root: str, system: str, settings: JobSettings) -> Pipelines:
     """Write the pipelines of the clusters below that root, and say what was done.
 
-    On GitHub and GitLab jobs install the `wheel`, which is kept beside their locks, or the package of the `index`.
-    Raises NotNameable, NotInstallable, Edited, and a ReconcilerError if a file cannot be written; before the first is.
+    The default branch is the one that Git knows as that of `origin`, else the one of `settings`.
+    Raises NotNameable, NotUsable, NotInstallable, Edited, and a ReconcilerError if a file cannot be written; before the
+    first is.
     """
     clusters = cluster_names(root)
-    ours = {name: text.encode() for name, text in _texts(system, _root_from(folder, root), clusters).items()}
+    settings = replace(settings, branch=default_branch(folder) or settings.branch)
+    texts = _texts(system, _root_from(folder, root), clusters, settings)
+    ours = {name: text.encode() for name, text in texts.items()}
     if system != KUBERNETES:
         home = ".github/locks" if system == GITHUB else GITLAB_HOME
-        ours |= {f"{home}/{name}": content for name, content in _installed(wheel, index).items()}
+        ours |= {f"{home}/{name}": content for name, content in _installed(settings.wheel, settings.index).items()}
     record = read_record(folder)
     before = record.get(system, {})
     there = {name: content for name in {*ours, *before} if (content := _content(folder, name)) is not None}
@@ -119,7 +126,14 @@ def write_pipelines(folder: Path, root: str, system: str, wheel: str | None = No
     if after != record:
         write_atomically(folder / RECORD, record_text(after), "record of the pipelines", NOT_WRITTEN)
     return Pipelines(
-        str(folder), system, clusters, tuple(sorted(ours)), tuple(written), tuple(sorted(kept)), tuple(removed)
+        str(folder),
+        system,
+        settings.branch,
+        clusters,
+        tuple(sorted(ours)),
+        tuple(written),
+        tuple(sorted(kept)),
+        tuple(removed),
     )
 
 
@@ -134,9 +148,11 @@ def _root_from(folder: Path, root: str) -> str:
     return found
 
 
-def _texts(system: str, root: str, clusters: Sequence[str]) -> Mapping[str, str]:
+def _texts(system: str, root: str, clusters: Sequence[str], settings: JobSettings) -> Mapping[str, str]:
     """Return the files as they are for that root; they are made for one called `desired-state`."""
-    texts = {name: text.replace(DEFAULT_ROOT, root) for name, text in pipeline_texts(system).items()}
+    check_settings(system, settings)
+    shipped = pipeline_texts(system, settings.extras or BASE)
+    texts = fitted(system, {name: text.replace(DEFAULT_ROOT, root) for name, text in shipped.items()}, settings)
     return _for_each(texts, clusters) if system == KUBERNETES else texts
 
 

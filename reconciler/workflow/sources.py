@@ -269,6 +269,13 @@ def tracked_names(folder: Path) -> frozenset[str] | None:
     return frozenset(names.split("\0")) if names is not None else None
 
 
+def default_branch(folder: Path) -> str | None:
+    """Return the branch that a clone of `origin` checks out, as Git has it; None if Git does not know one."""
+    prefix = "origin/"
+    name = _git(folder, "symbolic-ref", "--short", f"refs/remotes/{prefix}HEAD")
+    return name.removeprefix(prefix) if name and name.startswith(prefix) else None
+
+
 def _is_itself_a_repository(root: Path) -> bool:
     """Whether files below the nearest `.git` could make up a repository, which is one that a commit brought here.
 

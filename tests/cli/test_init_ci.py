@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from cli.test_json_outputs import check
 from helpers.program.call import Ended, Program, captured
 from workflows.planted import wheel
@@ -111,7 +112,7 @@ def test_again_and_with_another_folder_nothing_changes(reconciler: Program) -> N
     told = written(reconciler)
     assert (told["written"], told["clusters"]) == ([], ["ninth", "prod-eu", "prod-us"])
     assert contents() == before
-    assert "Nothing to write: 20 files for github are there." in reconciler("init", "--ci", "github", *INDEX).err
+    assert "Nothing to write: 23 files for github are there." in reconciler("init", "--ci", "github", *INDEX).err
 
 
 def test_an_edited_file_is_kept_while_there_is_nothing_new(reconciler: Program) -> None:
@@ -268,3 +269,105 @@ def test_nobody_is_sent_to_a_name_on_the_public_index() -> None:
     install = re.compile(r"pip[^\n]*install[^\n]*kafka-reconciler|kafka-reconciler==")
     history = ROOT / ".github" / "CHANGELOG.md"
     assert [path for path, text in texts.items() if path != history and install.search(text)] == []
+
+
+def of_workflows() -> dict[str, Any]:
+    """Return the workflows for GitHub as they were written, by name."""
+    return {path.name: yaml.safe_load(path.read_text()) for path in Path(".github/workflows").glob("*.yml")}
+
+
+def jobs_of_clusters() -> list[Any]:
+    """Return each job that has the environment of a cluster."""
+    jobs = [job for workflow in of_workflows().values() for job in workflow["jobs"].values()]
+    return [job for job in jobs if str(job.get("environment", "")).startswith("kafka-")]
+
+
+def test_jobs_get_the_secrets_that_are_named_and_no_others(reconciler: Program) -> None:
+    told = reconciler("init", "--ci", "github", *INDEX, "--secret", "KAFKA_KEY", "--secret", "KEY_PASSWORD")
+    assert told.code == 0, told
+    texts = [content.decode() for name, content in contents().items() if name.startswith(".github/workflows/")]
+    assert {name for text in texts for name in re.findall(r"secrets\.(\w+)", text)} == {
+        *("KAFKA_KEY", "KEY_PASSWORD", "DRIFT_WEBHOOK"),
+    }
+    assert not [text for text in texts if "KAFKA_USERNAME" in text or "KAFKA_PASSWORD" in text]
+    called = of_workflows()["apply-cluster.yml"][True]["workflow_call"]["secrets"]
+    assert (
+        set(called) == {"KAFKA_KEY", "KEY_PASSWORD"} == set(of_workflows()["apply.yml"]["jobs"]["cluster"]["secrets"])
+    )
+    for job in jobs_of_clusters():
+        (given,) = [step["env"] for step in job["steps"] if "KAFKA_KEY" in step.get("env", {})]
+        assert "${{ secrets.KEY_PASSWORD }}" in given.values()
+
+
+def test_only_where_asked_jobs_of_clusters_and_no_others_get_a_token(reconciler: Program) -> None:
+    for arguments, level in (((), None), (("--id-token", "sts.amazonaws.com", "--extras", "aws"), "write")):
+        assert reconciler("init", "--ci", "github", *INDEX, *arguments).code == 0
+        jobs = jobs_of_clusters()
+        assert len(jobs) == 5
+        assert {job["permissions"].get("id-token") for job in jobs} == {level}
+        others = [
+            (name, job_name)
+            for name, workflow in of_workflows().items()
+            for job_name, job in workflow["jobs"].items()
+            if job not in jobs and "id-token" in job.get("permissions", {})
+        ]
+        assert others == ([("apply.yml", "cluster")] if level else [])
+    install = Path(".github/actions/install.sh").read_text()
+    assert "\naudience=sts.amazonaws.com\n" in install
+    assert "\nextras=aws\n" in install
+
+
+def test_jobs_run_on_the_runners_that_are_named_after_merges_to_the_default_branch(reconciler: Program) -> None:
+    for command in (["init", "-q"], ["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk/9"]):
+        assert captured(["git", *command]).returncode == 0
+    told = reconciler("init", "--ci", "github", *INDEX, "--runs-on", "self-hosted", "--runs-on", "kafka")
+    assert "The default branch: trunk/9." in told.err, told
+    workflows = of_workflows()
+    jobs = [job for workflow in workflows.values() for job in workflow["jobs"].values() if "runs-on" in job]
+    assert [job["runs-on"] for job in jobs if job["runs-on"] != ["self-hosted", "kafka"]] == []
+    assert workflows["apply.yml"][True]["push"]["branches"] == ["trunk/9"]
+    assert workflows["plan.yml"][True]["merge_group"] is None
+
+
+def test_on_gitlab_jobs_get_tags_a_token_and_the_lock_of_an_extra(reconciler: Program) -> None:
+    arguments = ("--runs-on", "kafka", "--id-token", "https://sso.example.com", "--extras", "aws")
+    assert reconciler("init", "--ci", "gitlab", *INDEX, *arguments).code == 0
+    texts = {name: content.decode() for name, content in contents().items() if name.endswith(".yml")}
+    for name, text in texts.items():
+        jobs = text.count("  image: ")
+        assert (text.count('  tags: ["kafka"]\n'), text.count("  id_tokens: ")) == (
+            jobs,
+            jobs if "\n  environment:\n" in text else 0,
+        ), name
+    assert "botocore==" in Path(".gitlab/reconciler/base.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("github", *INDEX, "--secret", "no-name"), 1),
+        (("github", *INDEX, "--secret", "GITHUB_TOKEN"), 1),
+        (("github", *INDEX, "--secret", "A: x\nB"), 1),
+        (("github", *INDEX, "--runs-on", "a b"), 1),
+        (("github", *INDEX, "--runs-on", "]\n"), 1),
+        (("github", *INDEX, "--id-token", "$(id)"), 1),
+        (("github", *INDEX, "--extras", "test"), 1),
+        (("gitlab", *INDEX, "--extras", "spark"), 1),
+        (("gitlab", *INDEX, "--secret", "KAFKA_KEY"), 64),
+        (("kubernetes", "--secret", "KAFKA_KEY"), 64),
+        (("kubernetes", "--runs-on", "kafka"), 64),
+        (("kubernetes", "--id-token", "x"), 64),
+        (("kubernetes", "--extras", "aws"), 64),
+    ],
+)
+def test_a_setting_that_no_pipeline_can_have_is_refused(
+    reconciler: Program, arguments: tuple[str, ...], code: int
+) -> None:
+    ended = reconciler("init", "--ci", *arguments)
+    assert (ended.code, "(KR035)" in ended.err, contents()) == (code, code == 1, {}), ended
+
+
+def test_a_branch_that_no_pipeline_can_name_is_refused(reconciler: Program) -> None:
+    for command in (["init", "-q"], ["symbolic-ref", "refs/remotes/origin/HEAD", 'refs/remotes/origin/a"$(id)']):
+        assert captured(["git", *command]).returncode == 0
+    assert "(KR035)" in refused(reconciler).err

@@ -146,7 +146,7 @@ class Bare:
             self.folder.kafka.wait_for(lambda: not reassignments(self.folder.kafka.bootstrap), "the moves to end")
             ended = run(*verb, *where, cwd=place)
         told = f"{verb} {where}: {ended.code}\n{ended.out}\n{ended.err}"
-        assert ended.code == 0 or (verb[0] == "cancel" and ended.code == 5 and "KR726" in ended.err), told
+        assert ended.code == 0 or (verb[0] == "cancel" and ended.code == 5 and "KR726" in told), told
         if way == "apply":
             assert (self._throttles(), bool(self._record())) == (dead, is_recorded), f"it touched something: {told}"
             assert ("KR726" in ended.err) is is_recorded, told

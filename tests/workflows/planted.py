@@ -61,6 +61,7 @@ BELIEVED = frozenset(
             for name in ("result", "log", "snapshot.json", "apply.yml")
         ),
         *("told.log", "clusters.yml", "plans/proposed-plan-demo/plan.md", "plan/plan.json", "plan/next-stage.txt"),
+        "states/state-demo/snapshot.json",
         *(f"results/result-{verb}-demo/result" for verb in ("plan", "apply")),
         *("runs/demo/0ld.jsonl", "runs/demo/0ld.plan.json", "runs/journal.jsonl", "reconciler-job/journal.jsonl"),
     ]

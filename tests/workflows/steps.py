@@ -114,6 +114,7 @@ class WorkflowSteps:
             "results",
             "runs",
             "snapshot",
+            "states",
         ):  # a runner has a new folder for each job
             shutil.rmtree(temp / name, ignore_errors=True)
         context = {

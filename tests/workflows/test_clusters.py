@@ -88,7 +88,7 @@ def test_clusters_are_the_folders_with_a_cluster_document(tmp_path: Path) -> Non
     output = tmp_path / "output"
     command: list[str | Path] = [sys.executable, PROGRAMS / "clusters.py", tmp_path / "state"]
     done = captured(command, env={"GITHUB_OUTPUT": str(output)}, check=True)
-    assert output.read_text() == f'names=["Test_2", "prod-eu", "{"x" * 21}"]\n'
+    assert output.read_text() == f'names=["Test_2", "prod-eu", "{"x" * 21}"]\nsources=[]\n'
     assert [line.partition(" ")[0] for line in done.stdout.splitlines()[:2]] == [
         "::error::'no",
         f"::warning::{'x' * 21}",

@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ROOT / ".github" / "locks"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-EXTRAS = {"base": None, "loads": "loads", "spark": "spark"}
+EXTRAS = {"aws": "aws", "base": None, "loads": "loads", "spark": "all"}
 MACHINES = [
     {
         "sys_platform": "linux",
@@ -112,7 +112,8 @@ def test_a_lock_gives_every_machine_one_version_of_a_package(lock: str) -> None:
 def test_a_package_has_one_version_with_spark_and_without() -> None:
     spark = set(pins("spark"))
     assert set(pins("base")) < set(pins("loads")) < spark
-    assert set(of_extra("all")) == set(of_extra("spark"))
+    assert set(pins("base")) < set(pins("aws")) < spark
+    assert set(of_extra("all")) == set(of_extra("spark")) | set(of_extra("aws"))
 
 
 def test_the_build_backend_is_locked() -> None:
@@ -120,11 +121,11 @@ def test_the_build_backend_is_locked() -> None:
 
 
 def test_extras_without_a_lock_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    for extras in ("test", "base", "loads,spark", "../locks/base"):
+    for extras in ("test", "tools", "loads,spark", "../locks/base"):
         done = installing(extras, tmp_path)
         assert done.returncode == 1
         assert done.stderr == (
-            f"::error::extras: '{extras}' has no lock in .github/locks; give loads, spark, all, or nothing.\n"
+            f"::error::extras: '{extras}' has no lock in .github/locks; give aws, loads, spark, all, or nothing.\n"
         )
     assert list(tmp_path.iterdir()) == []
 

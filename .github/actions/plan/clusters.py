@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """clusters.py ROOT: tells a workflow which clusters there are, so that no workflow has a list to be kept up to date.
 
-A cluster is a folder of the root that holds a cluster.yaml. Writes `names=[...]`, JSON for a matrix, to GITHUB_OUTPUT.
+A cluster is a folder of the root that holds a cluster.yaml. Writes `names=[...]`, JSON for a matrix, to GITHUB_OUTPUT,
+and `sources=[...]`, those that mirrors of the others copy from.
 A folder whose name no cluster can have is left out, and told as an error; exit 0 all the same: the others go on.
 """
 
@@ -11,6 +12,8 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+
+from mirrors import all_live_sources
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")
 MOST_LETTERS = 20
@@ -27,7 +30,7 @@ def main(root: Path, variables: Mapping[str, str]) -> int:
         elif len(name) > MOST_LETTERS:
             print(f"::warning::{name} has more than {MOST_LETTERS} letters: no night can go on with a plan of it")
     with Path(variables["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
-        file.write(f"names={json.dumps(names)}\n")
+        file.write(f"names={json.dumps(names)}\nsources={json.dumps(all_live_sources(root, names))}\n")
     print(f"{root}: {', '.join(names) or 'no cluster'}")
     return 0
 
