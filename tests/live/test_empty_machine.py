@@ -71,6 +71,12 @@ def operators(number: int, topic: str) -> Values:
     }
 
 
+def _is_in_order(ended: Ended) -> bool:
+    """Whether it ended well, or with 5 and what it names: what the record alone says, or an operator's own list."""
+    undecided = ("KR726", "nothing shows whether a run or somebody else set it")
+    return ended.code == 0 or (ended.code == 5 and any(words in ended.out + ended.err for words in undecided))
+
+
 @dataclass
 class Bare:
     """One run after the other, each killed and bereft of its folder, then cleaned up from elsewhere."""
@@ -146,14 +152,14 @@ class Bare:
             self.folder.kafka.wait_for(lambda: not reassignments(self.folder.kafka.bootstrap), "the moves to end")
             ended = run(*verb, *where, cwd=place)
         told = f"{verb} {where}: {ended.code}\n{ended.out}\n{ended.err}"
-        assert ended.code == 0 or (verb[0] == "cancel" and ended.code == 5 and "KR726" in told), told
+        assert _is_in_order(ended), told
         if way == "apply":
             assert (self._throttles(), bool(self._record())) == (dead, is_recorded), f"it touched something: {told}"
             assert ("KR726" in ended.err) is is_recorded, told
         if verb[0] != "doctor":
             fixed = run("doctor", "--fix", "throttles", "--yes", *where, cwd=place)
             told += f"\nthen doctor: {fixed.code}\n{fixed.out}\n{fixed.err}"
-            assert fixed.code == 0, told
+            assert _is_in_order(fixed), told
         shutil.rmtree(place)
         return told
 
