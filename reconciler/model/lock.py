@@ -42,7 +42,14 @@ class Holder:
     digest: str = ""
     client_host: str = field(default="", compare=False)
 
+    @classmethod
+    def nameless(cls, client_host: str) -> Self:
+        """Return the holder of a lock whose text is no such text: only where Kafka sees it is known."""
+        return cls("a process that does not say who it is", "", "", 0, "", client_host=client_host)
+
     def __str__(self) -> str:
+        if not (self.user or self.host or self.since):
+            return f"{self.purpose} (Kafka sees it at {self.client_host or 'an unknown host'})"
         digest = f"; digest {self.digest}" if self.digest else ""
         by = f"started by {self.user} on {self.host}, process {self.pid}, at {self.since}"
         return f"{self.purpose} ({by}{self._seen_at}{digest})"
@@ -88,7 +95,8 @@ class StopRequest:
     def read(cls, text: str) -> Self | None:
         """Return the request in this text, None where it is none."""
         of, _, rest = text[: 2 * MOST_CHARACTERS].partition("\n")
-        by = Holder.read(rest)
+        # A request for a rate has one line more. From a host whose name is a number it would pass for a holder's text.
+        by = Holder.read(rest) if not rest.startswith(_RATE) else None
         return cls(of, by) if by is not None else None
 
     def awaits(self, holder: Holder) -> bool:
@@ -128,6 +136,15 @@ class RateRequest:
         if by is None or not rate.startswith(_RATE) or not is_number:
             return None
         return cls(of, by, int(number))
+
+
+def author(text: str) -> Holder | None:
+    """Return the process that a member's text names as its own, be it a request or not; None where it is no such text.
+
+    A member that asked a run to stop holds the lock after it, and its text is the request still.
+    """
+    request = RateRequest.read(text) or StopRequest.read(text)
+    return request.by if request is not None else Holder.read(text)
 
 
 class LockHeld(Refused):

@@ -32,6 +32,8 @@ SURE_SECONDS = 30.0
 COORDINATOR_SECONDS = 30.0
 # A free lock takes group.initial.rebalance.delay.ms, 3 s by default: that is not worth a word.
 MOMENT_SECONDS = 3.5
+# A run, and each cancel of it that came before, has STOP_SECONDS of its own; a leader that takes ever new names has not.
+MOST_STOPS = 4
 LEAVE_SECONDS = 2.0
 ASKING_SECONDS = 0.5
 HOLDER_SECONDS = 10.0
@@ -131,9 +133,12 @@ def _seat_of_stopped(member: Member, seat: Seat, waiting: WaitHook | None = None
     request = member.request
     if not isinstance(request, StopRequest):
         return seat
+    end = now() + MOST_STOPS * STOP_SECONDS
     while not seat.is_leader and seat.holder is not None and request.awaits(seat.holder):
+        if now() > end:
+            raise request.refusal(member.seen(seat.holder) or seat.holder)
         if waiting is not None:
-            waiting(request.told(seat.holder))
+            waiting(request.told(member.seen(seat.holder) or seat.holder))
         with waiting_for(f"the end of {seat.holder}"):
             seat = _seat_after(member, seat, seat.holder, request)
     return seat
@@ -144,7 +149,7 @@ def _seat_after(member: Member, seat: Seat, holder: Holder, request: StopRequest
     deadline = now() + STOP_SECONDS
     while not seat.is_leader and seat.holder in {None, holder}:
         if now() > deadline:
-            raise request.refusal(seat.holder or holder)
+            raise request.refusal(member.seen(seat.holder or holder) or holder)
         time.sleep(ASKING_SECONDS)
         seat = _still_seated(member, seat)
     return seat

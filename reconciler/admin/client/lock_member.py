@@ -6,11 +6,11 @@ leader learns in the same exchange who is.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import kafka.errors
 from kafka.protocol.admin import DescribeGroupsRequest
@@ -21,7 +21,7 @@ from reconciler.admin.client.exchange import NoAnswer, NotSent
 from reconciler.admin.client.group_writes import coordinator_question
 from reconciler.admin.client.groups import GROUP_ID_NOT_FOUND, ConsumerGroupDescribeRequest
 from reconciler.admin.client.wire import Wire
-from reconciler.model.lock import LOCK_GROUP, Holder, RateRequest, StopRequest
+from reconciler.model.lock import LOCK_GROUP, Holder, RateRequest, StopRequest, author
 from reconciler.model.problem import ClusterUnavailable, ReconcilerError, Refused
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ ILLEGAL_GENERATION, INCONSISTENT_PROTOCOL, UNKNOWN_MEMBER, INVALID_SESSION, REBA
 MEMBER_ID_REQUIRED = 79
 # 14 to 16: the coordinator is loading, none or another; the others: it could not write to __consumer_offsets just now.
 ELSEWHERE = frozenset({-1, 6, REQUEST_TIMED_OUT, 14, 15, 16, 19, 20, 56})
-EMPTY, MOVING = "Empty", frozenset({"PreparingRebalance", "CompletingRebalance"})
+EMPTY, STABLE, MOVING = "Empty", "Stable", frozenset({"PreparingRebalance", "CompletingRebalance"})
 UNKNOWN_GENERATION = -1
 
 _monotonic = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -54,6 +54,11 @@ _monotonic = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 def now() -> float:
     """Return seconds that also pass while the machine sleeps, from an unknown start."""
     return time.clock_gettime(_monotonic)
+
+
+def _text(content: bytes | None) -> str:
+    """Return what a member says, whatever its bytes are."""
+    return bytes(content or b"").decode(errors="replace")
 
 
 class Forgotten(Exception):
@@ -85,7 +90,7 @@ class Described:
     state: str
     holder: Holder | None
     hosts: Mapping[str, str] = field(default_factory=dict)
-    """Where Kafka sees each member, by what the member says of itself: told while the group is Stable."""
+    """Where Kafka sees each member, by the member's id."""
 
     @property
     def is_empty(self) -> bool:
@@ -181,20 +186,31 @@ class Member:
         if told.error_code == GROUP_ID_NOT_FOUND:
             return Described("", None)
         self._check(told.error_code)
-        words = [bytes(member.member_assignment) for member in told.members if member.member_assignment]
-        holder = Holder.read(words[0].decode(errors="replace")) if words else None
-        hosts = {
-            bytes(member.member_metadata).decode(errors="replace"): member.client_host.removeprefix("/")
-            for member in told.members
-        }
-        if holder is not None:
-            holder = replace(holder, client_host=hosts.get(holder.written(), ""))
+        hosts = {member.member_id: member.client_host.removeprefix("/") for member in told.members}
+        words = [_text(member.member_assignment) for member in told.members if member.member_assignment]
+        holder = Holder.read(words[0]) if words else None
+        if told.group_state == STABLE and told.members:
+            holder = self._placed(holder, told.members)
         return Described(told.group_state, holder, hosts)
 
+    def _placed(self, holder: Holder | None, members: Sequence[Any]) -> Holder:
+        """Return that holder with the host that Kafka sees it at: of the members that write this text themselves.
+
+        A leader may give out another text than its own, or several members may write the same one. Then nothing tells
+        which of them leads, and each host of theirs is named.
+        """
+        others = [one for one in members if one.member_id != self.member_id]
+        writers = [one for one in others if holder is not None and author(_text(one.member_metadata)) == holder]
+        seen_at = " or ".join(sorted({one.client_host.removeprefix("/") for one in writers or others}))
+        return replace(holder, client_host=seen_at) if holder is not None else Holder.nameless(seen_at)
+
     def seen(self, holder: Holder | None) -> Holder | None:
-        """Return that holder with the host that Kafka sees it at, as far as the coordinator tells."""
-        hosts = self._hosts() if holder is not None else {}
-        return replace(holder, client_host=hosts.get(holder.written(), "")) if holder is not None else None
+        """Return that holder, even one without a name, with the host that Kafka sees it at, as far as Kafka says."""
+        with suppress(Unsettled, ReconcilerError):
+            (told,) = self.send(lambda: DescribeGroupsRequest(groups=[LOCK_GROUP])).groups
+            if told.members and told.error_code == NONE:
+                return self._placed(holder, told.members)
+        return holder
 
     def _hosts(self) -> Mapping[str, str]:
         with suppress(Unsettled, ReconcilerError):
@@ -209,17 +225,22 @@ class Member:
         if answer.error_code in {REBALANCE, ILLEGAL_GENERATION}:
             return None
         self._check(answer.error_code)
-        holder = self.holder if is_leader else Holder.read(bytes(answer.assignment).decode(errors="replace"))
+        holder = self.holder if is_leader else Holder.read(_text(answer.assignment))
         if not is_leader:
             return Seat(is_leader, holder, sent_at)
-        words = [bytes(each.metadata).decode(errors="replace") for each in joined.members]
-        stops = [one for one in map(StopRequest.read, words) if one and one.of == self.holder.purpose]
-        rates = [one for one in map(RateRequest.read, words) if one and one.of == self.holder.purpose]
+        words = {one.member_id: _text(one.metadata) for one in joined.members}
+        stops = [(name, one) for name, word in words.items() if (one := StopRequest.read(word)) and self._is_meant(one)]
+        rates = [
+            (name, rate) for name, word in words.items() if (rate := RateRequest.read(word)) and self._is_meant(rate)
+        ]
         # What a member says of itself is its own word; where it is connected from, the coordinator tells.
         hosts = self._hosts() if stops or rates else {}
-        stops = [replace(one, by=replace(one.by, client_host=hosts.get(one.written(), ""))) for one in stops[:1]]
-        rates = [replace(one, by=replace(one.by, client_host=hosts.get(one.written(), ""))) for one in rates[-1:]]
-        return Seat(is_leader, holder, sent_at, stops[0].by if stops else None, rates[0] if rates else None)
+        asked_by = [replace(one.by, client_host=hosts.get(name, "")) for name, one in stops[:1]]
+        rate_asked = [replace(one, by=replace(one.by, client_host=hosts.get(name, ""))) for name, one in rates[-1:]]
+        return Seat(is_leader, holder, sent_at, next(iter(asked_by), None), next(iter(rate_asked), None))
+
+    def _is_meant(self, request: StopRequest | RateRequest) -> bool:
+        return request.of == self.holder.purpose
 
     def _joining(self) -> JoinGroupRequest:
         form = JoinGroupRequest.JoinGroupRequestProtocol
