@@ -15,6 +15,7 @@ TESTS = Path(__file__).resolve().parent
 WAITING, BENCHMARKS = "helpers/waiting.py", "benchmarks/"
 ALLOWED = {
     "conftest.py pytest_collection_modifyitems": "a test that takes six hours has hung",
+    "helpers/program/warm.py main": "figures are printed of it: the processor time of each verb",
     "helpers/outputs/record.py record": "it replaces the moments of the day on which it runs",
     "helpers/brokers/delivery.py _told": "a figure is told of it: the longest time without an acknowledgement",
     "live/worlds.py _moment": "a figure is told of it: how long a run took, and the longest time without a word",

@@ -12,6 +12,7 @@ from helpers.brokers.cluster import KafkaCluster
 from helpers.depth import parts
 from helpers.figures import Tell
 from helpers.plans.forged import LISTS, RATES, forged
+from helpers.program.usage import Usage
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from live.folder import CLUSTER, Assignment, LiveFolder
 from live.other_hands import LOCK_GROUP
@@ -63,7 +64,7 @@ def test_unasked_no_verb_changes_anything(folder: LiveFolder, figures: Tell, cou
     assert plan == "config.json"
     folder.run("apply", plan, "--yes")
     folder.set_throttles(OPERATORS)
-    chance, counts = random.Random(count), Counter[str]()
+    chance, counts, usage = random.Random(count), Counter[str](), Usage()
     replicas = {f"{topic}-{number}": one for topic, lists in REST.items() for number, one in lists.items()}
 
     def seen() -> tuple[object, ...]:
@@ -79,8 +80,10 @@ def test_unasked_no_verb_changes_anything(folder: LiveFolder, figures: Tell, cou
         assert ended.code in {0, 1, 3, 5, 64}, f"{name}: {ended.code}\n{ended.err}\n{text}"
         assert "KR003" not in ended.err, f"{name}\n{ended.err}\n{text}"
         assert seen() == before, f"record {number}, {name}: {ended.code}\n{ended.out}\n{ended.err}\n{text}"
+        usage.add(name, ended)
         counts[f"{name}, exit {ended.code}"] += 1
         counts["that tell of the record"] += any(code in ended.out + ended.err for code in ("KR460", "KR675", "KR726"))
     commit(folder.kafka.bootstrap, "")
     assert counts["that tell of the record"] >= count // 5
     figures("live, forged records", ", ".join(f"{each} {what}" for what, each in sorted(counts.items())) + ", 0 wrong")
+    figures("live, what verbs need beside forged records", str(usage))

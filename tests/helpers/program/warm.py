@@ -56,9 +56,14 @@ class Kill:
 
 @dataclass(frozen=True)
 class Ended(Outcome):
-    """How one ended, and how many requests it had sent, which is counted where it may be killed."""
+    """How one ended, and how many requests it had sent, which is counted where it may be killed.
+
+    `cpu_seconds` and `peak_bytes`: of its process alone, as the system counts them. It has loaded what its source has.
+    """
 
     requests: int = 0
+    cpu_seconds: float = 0.0
+    peak_bytes: int = 0
 
     @property
     def is_killed(self) -> bool:
@@ -98,7 +103,14 @@ def run(*arguments: str | Path, cwd: Path, kill: Kill | None = None) -> Ended:
     texts = {name: path.read_text("utf-8") for name, path in paths.items()}
     for path in paths.values():
         path.unlink()
-    return Ended(told["code"], texts["out"], texts["err"], int(texts["requests"] or 0))
+    return Ended(
+        told["code"],
+        texts["out"],
+        texts["err"],
+        requests=int(texts["requests"] or 0),
+        cpu_seconds=told["cpu_seconds"],
+        peak_bytes=told["peak_bytes"],
+    )
 
 
 _TURN = threading.Lock()
@@ -141,8 +153,13 @@ def main() -> None:
         child = os.fork()
         if not child:
             _be(json.loads(line), paths)
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write(f"{json.dumps({'code': os.waitstatus_to_exitcode(status), **paths})}\n")
+        _, status, used = os.wait4(child, 0)
+        ended = {
+            "code": os.waitstatus_to_exitcode(status),
+            "cpu_seconds": used.ru_utime + used.ru_stime,
+            "peak_bytes": used.ru_maxrss * 1024,
+        }
+        sys.stdout.write(f"{json.dumps(ended | paths)}\n")
         sys.stdout.flush()
 
 
