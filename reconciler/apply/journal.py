@@ -4,6 +4,7 @@ A journal is an aid, never the truth: a run ends right without it. So whatever i
 over, and it can name no config that a run does not change.
 """
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -16,6 +17,9 @@ from reconciler.model.run import Outcome, RunEvent, RunFailed
 
 RUNS = frozenset({"run", "cancel"})
 """The steps whose start and end a journal tells."""
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_HALF = re.compile("[\ud800-\udfff]")
 
 SEEN = "seen"
 """The member of an event's detail that tells what was there of throttles."""
@@ -138,7 +142,9 @@ def recorded(events: Sequence[RunEvent]) -> Recorded:
         found = event.detail.get(SEEN)
         for row in found if isinstance(found, list) else ():
             match row:
-                case [int() | str() as where, str() as name, (None | str()) as value]:
+                case [int() | str() as where, str() as name, (None | str()) as value] if _is_place(where) and (
+                    value is None or _is_value(value)
+                ):
                     seen.append((where, name, value))
     began = [event.time.isoformat() for event in told if event.outcome is Outcome.STARTED]
     return Recorded(
@@ -164,18 +170,35 @@ def _throttles_of(event: RunEvent) -> ThrottleRecord:
     """Return the record in an event's detail, less what does not look like one."""
     rates = _rows(event, "rates", 3, BROKER_LEASES)
     lists = _rows(event, "lists", 4, TOPIC_THROTTLES)
+    put = [row for row in lists if isinstance(row[0], str) and _is_value(row[3])]
     return ThrottleRecord(
-        {(int(str(row[0])), str(row[1])): _text(row[2]) for row in rates},
-        {(str(r[0]), str(r[1])): Entry(_text(r[2]), frozenset(str(r[3]).split(",")) - {""}) for r in lists},
+        {(int(str(row[0])), str(row[1])): _text(row[2]) for row in rates if type(row[0]) is int},
+        {(str(r[0]), str(r[1])): Entry(_text(r[2]), frozenset(str(r[3]).split(",")) - {""}) for r in put},
     )
 
 
 def _rows(event: RunEvent, name: str, width: int, keys: Collection[str]) -> list[list[object]]:
-    """Return the rows of that name; none of a config that no run changes: a file must not be able to set it."""
+    """Return the rows of that name; none of a config that no run changes: a file must not be able to set it.
+
+    A broken disk, or a hand, may have left anything in the others: they are passed over.
+    """
     found = event.detail.get(name)
     if not isinstance(found, (list, tuple)):
         return []
-    return [list(row) for row in found if isinstance(row, (list, tuple)) and len(row) == width and row[1] in keys]
+    rows = [list(row) for row in found if isinstance(row, (list, tuple)) and len(row) == width]
+    return [row for row in rows if _is_place(row[0]) and row[1] in keys and (row[2] is None or _is_value(row[2]))]
+
+
+def _is_place(value: object) -> bool:
+    """Whether that is a broker's id, or a topic's name, as Kafka allows them."""
+    if isinstance(value, str):
+        return _TOPIC.fullmatch(value) is not None
+    return type(value) is int and 0 <= value < 2**31
+
+
+def _is_value(value: object) -> bool:
+    """Whether that is a text that can be sent: JSON may hold half of a character."""
+    return isinstance(value, str) and _HALF.search(value) is None
 
 
 def _text(value: object) -> str | None:

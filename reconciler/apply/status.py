@@ -219,7 +219,7 @@ def _told_rate(events: Sequence[RunEvent], now: datetime) -> float | None:
     """Return the bytes per second that the journal told of last, None where that is long ago."""
     told = [one for one in events if one.step == "progress" and now - one.time <= 2 * LOG_INTERVAL]
     found = told[-1].detail.get("bytesPerSecond") if told else None
-    return float(found) if isinstance(found, int) else None
+    return float(found) if type(found) is int and 0 <= found < 2**63 else None
 
 
 def _set_now(configs: Mapping[K, Mapping[str, str]]) -> Mapping[K, Mapping[str, str]]:

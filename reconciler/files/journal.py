@@ -197,9 +197,11 @@ def _event(line: bytes) -> RunEvent | None:
         fields: dict[str, Any] = json.loads(line)
         if fields.pop("sum") != _checksum(fields):
             return None
-        return from_json(RunEvent, fields)
+        event = from_json(RunEvent, fields)
     except (Malformed, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    # A moment without its zone cannot be compared with any other.
+    return event if event.time.tzinfo is not None else None
 
 
 def _checksum(fields: dict[str, Any]) -> str:

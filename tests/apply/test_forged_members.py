@@ -19,13 +19,13 @@ from helpers.figures import Tell
 from helpers.plans.deaths import dies, nth
 from helpers.plans.end_state import in_flight, shortcomings, throttles
 from helpers.plans.forged_group import ForgedGroup, Forger, forgers, member_of, seat_among
-from helpers.plans.forged_members import forged_holder
+from helpers.plans.forged_members import HUGE, forged_holder
 from helpers.plans.small_runs import RATE, cluster, move, plan_of, whole_plan
 
 from reconciler.admin import simulated_locks
 from reconciler.admin.client import lock
 from reconciler.admin.client.lock import lock_holder, take_lock
-from reconciler.admin.client.lock_member import REBALANCE
+from reconciler.admin.client.lock_member import INCONSISTENT_PROTOCOL, REBALANCE
 from reconciler.admin.simulated import SimulatedAdmin
 from reconciler.admin.simulated_locks import HeldLock, MemoryLocks
 from reconciler.apply.crash import planted
@@ -41,6 +41,8 @@ from reconciler.model.stage import ReassignStage
 
 pytestmark = pytest.mark.long
 
+UNKNOWN_SERVER_ERROR = -1
+"""What a coordinator answers where the members say more than one record of it can hold."""
 PLAN_ID = "0badcafe"
 PURPOSE = f"apply of plan {PLAN_ID}"
 ME = Holder(PURPOSE, "kim", "here", 1, "2026-11-21T10:00:00Z")
@@ -173,6 +175,20 @@ def test_a_leader_that_takes_ever_new_names_is_not_waited_for_without_end(monkey
     with pytest.raises(NotStopped):
         take_lock(member_of(group, ME).wire, cancel, asked.append, PURPOSE)
     assert 1 < len(asked) < 100
+
+
+@pytest.mark.parametrize(("error_code", "code"), [(INCONSISTENT_PROTOCOL, "KR452"), (UNKNOWN_SERVER_ERROR, "KR603")])
+def test_who_makes_the_group_no_lock_is_named_on_one_line(
+    monkeypatch: pytest.MonkeyPatch, error_code: int, code: str
+) -> None:
+    monkeypatch.setattr(lock, "COORDINATOR_SECONDS", -1.0)
+    found = [Forger(b"x" * HUGE, f"192.0.2.{number}") for number in range(1, 9)]
+    group = ForgedGroup(found, b"", error_code=error_code)
+    with pytest.raises(ReconcilerError) as refused:
+        take_lock(member_of(group, ME).wire, ME)
+    assert refused.value.code == code
+    assert "client forger-4 ::error:: on 192.0.2.5, member forger-4; 3 more" in str(refused.value)
+    assert "\n" not in str(refused.value)
 
 
 class LedLocks(MemoryLocks):

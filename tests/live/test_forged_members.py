@@ -64,7 +64,11 @@ def test_whatever_a_member_says_no_verb_changes_anything(folder: LiveFolder, fig
             ended = folder.run(*VERBS[name], expect=None)
         what = f"member {number}, {name}: {metadata[:300]!r}, {assignment[:300]!r}"
         assert_legal(ended, what)
-        if is_first:
+        if len(metadata) + len(assignment) > 500_000:
+            # Kafka cannot keep what this member says: a lock that cannot be taken, and who is there.
+            is_named = ended.code != 1 or "on 127.0.0.1, member " in ended.err
+            assert is_named, f"{what}\n{ended.err}"
+        elif is_first:
             assert ended.code == (3 if name in {"apply", "cancel"} else ended.code), (
                 f"{what}: {ended.code}\n{ended.err}"
             )

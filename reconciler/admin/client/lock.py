@@ -32,7 +32,7 @@ SURE_SECONDS = 30.0
 COORDINATOR_SECONDS = 30.0
 # A free lock takes group.initial.rebalance.delay.ms, 3 s by default: that is not worth a word.
 MOMENT_SECONDS = 3.5
-# A run, and each cancel of it that came before, has STOP_SECONDS of its own; a leader that takes ever new names has not.
+# A run, and each cancel of it that came before, has STOP_SECONDS of its own. A leader that changes its name does not.
 MOST_STOPS = 4
 LEAVE_SECONDS = 2.0
 ASKING_SECONDS = 0.5
@@ -116,7 +116,7 @@ def _seated(member: Member, waiting: WaitHook | None) -> Seat:
                     member.begin_anew()
                 except Unsettled as error:
                     if now() > deadline:
-                        raise _without_coordinator(str(error)) from None
+                        raise _without_coordinator(str(error), member.others_named()) from None
                 time.sleep(PAUSE_SECONDS)
     finally:
         hint.cancel()
@@ -172,10 +172,12 @@ def _waiting_text(member: Member) -> str:
     return f"Waiting for the cluster's lock: if its holder has died, it is free within {seconds} s."
 
 
-def _without_coordinator(why: str) -> ClusterUnavailable:
+def _without_coordinator(why: str, others: str = "") -> ClusterUnavailable:
+    """Return the error; `others`: who else is in the group. What one of them says may be too large for Kafka."""
+    look = f"Look at the leaders of __consumer_offsets{' and at the members of the group' if others else ''}"
     return ClusterUnavailable(
         f"The coordinator of group {LOCK_GROUP}, which holds the cluster's lock, does not answer ({why}). "
-        "Look at the leaders of __consumer_offsets, then try again.",
+        f"{look}, then try again{others}.",
         code=UNCERTAIN,
     )
 

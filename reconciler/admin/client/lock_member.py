@@ -47,6 +47,8 @@ MEMBER_ID_REQUIRED = 79
 ELSEWHERE = frozenset({-1, 6, REQUEST_TIMED_OUT, 14, 15, 16, 19, 20, 56})
 EMPTY, STABLE, MOVING = "Empty", "Stable", frozenset({"PreparingRebalance", "CompletingRebalance"})
 UNKNOWN_GENERATION = -1
+# Any client may join, as often as it likes and under any name.
+MOST_NAMED, MOST_NAME_CHARACTERS = 5, 100
 
 _monotonic = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -59,6 +61,11 @@ def now() -> float:
 def _text(content: bytes | None) -> str:
     """Return what a member says, whatever its bytes are."""
     return bytes(content or b"").decode(errors="replace")
+
+
+def _one_line(text: str) -> str:
+    """Return a name that any client may have chosen, on one line and not longer than one."""
+    return " ".join(text.split())[:MOST_NAME_CHARACTERS]
 
 
 class Forgotten(Exception):
@@ -304,13 +311,13 @@ class Member:
         if code == INCONSISTENT_PROTOCOL:
             raise Refused(
                 f"The group {LOCK_GROUP} serves something else than the reconciler's lock. "
-                f"Stop its members, then try again{self._others_told()}.",
+                f"Stop its members, then try again{self.others_named()}.",
                 code="KR452",
             )
         raise ClusterUnavailable(f"The coordinator of group {LOCK_GROUP} answered {name_of(code)}.")
 
-    def _others_told(self) -> str:
-        """Return who sits in a group that is no lock, in words; empty where that cannot be told."""
+    def others_named(self) -> str:
+        """Return who else is in the group, in words; empty where the coordinator does not say."""
         try:
             (told,) = self.send(lambda: DescribeGroupsRequest(groups=[LOCK_GROUP])).groups
             kind = told.protocol_type
@@ -320,5 +327,11 @@ class Member:
         except (Unsettled, ReconcilerError):
             return ""
         hosts = [(one.client_id, one.client_host.removeprefix("/"), one.member_id) for one in told.members]
-        listed = "; ".join(f"client {client} on {host}, member {name}" for client, host, name in sorted(hosts))
-        return f" (protocol type {kind}): {listed}" if listed else ""
+        names = [
+            f"client {_one_line(client)} on {host}, member {_one_line(name)}"
+            for client, host, name in sorted(hosts)
+            if name != self.member_id
+        ]
+        more = f"; {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        listed = "; ".join(names[:MOST_NAMED])
+        return f" (protocol type {_one_line(kind)}): {listed}{more}" if listed else ""

@@ -29,6 +29,7 @@ class ForgedGroup:
     forgers: Sequence[Forger]
     assignment: bytes | None = None
     mine: bytes = b""
+    error_code: int = 0
     avoided: Mapping[int, float] = field(default_factory=dict)
     opened_in_seconds = 0.0
     moment_seconds = 0.0
@@ -49,7 +50,7 @@ class ForgedGroup:
                 coordinators=[SimpleNamespace(error_code=0, node_id=1)]
             ),
             "JoinGroupRequest": self._joined,
-            "SyncGroupRequest": lambda _: SimpleNamespace(error_code=0, assignment=self.assignment),
+            "SyncGroupRequest": lambda _: SimpleNamespace(error_code=self.error_code, assignment=self.assignment),
             "DescribeGroupsRequest": lambda _: self._described(),
         }
         name = type(request).__name__
@@ -74,11 +75,17 @@ class ForgedGroup:
         rows += [(f"forger-{number}", *one) for number, one in enumerate(self.forgers)]
         members = [
             SimpleNamespace(
-                member_id=name, member_metadata=metadata, member_assignment=self.assignment, client_host=f"/{host}"
+                member_id=name,
+                client_id=f"{name}\n::error::",
+                member_metadata=metadata,
+                member_assignment=self.assignment,
+                client_host=f"/{host}",
             )
             for name, metadata, host in rows
         ]
-        return SimpleNamespace(groups=[SimpleNamespace(error_code=0, group_state="Stable", members=members)])
+        return SimpleNamespace(
+            groups=[SimpleNamespace(error_code=0, group_state="Stable", protocol_type="x", members=members)]
+        )
 
 
 def forgers(chance: random.Random, plan_ids: Sequence[str], rates: Sequence[int]) -> list[Forger]:
