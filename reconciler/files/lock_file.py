@@ -102,7 +102,7 @@ class LockFile:
         """Return whom the file names; its holder writes its name a moment after it has the lock."""
         for _ in range(_READ_TRIES):
             with suppress(OSError):
-                found = Holder.read(self.path.read_text(errors="replace")[:_MOST_BYTES])
+                found = Holder.read(_text(self.path))
                 if found is not None:
                     return found
             time.sleep(_PAUSE_SECONDS)
@@ -147,7 +147,7 @@ class HeldFile:
         """Who asks this holder to stop, None for nobody."""
         if self._asked_by is None and self._descriptor is not None:
             with suppress(OSError):
-                request = StopRequest.read(asking(self._path).read_text(errors="replace")[:_MOST_BYTES])
+                request = StopRequest.read(_text(asking(self._path)))
                 if request is not None and request.of == self.holder.purpose:
                     self._asked_by = request.by
         return self._asked_by

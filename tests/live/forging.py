@@ -55,7 +55,7 @@ def forging(kafka: KafkaCluster, metadata: bytes, assignment: bytes, *, is_first
     is_over, is_there = Event(), Event()
 
     def live() -> None:
-        while not is_over.is_set():
+        while not is_over.wait(PAUSE):
             try:
                 if not forger.member_id or not forger.beat():
                     forger.join()
@@ -64,7 +64,6 @@ def forging(kafka: KafkaCluster, metadata: bytes, assignment: bytes, *, is_first
                 forger.begin_anew()
             except (Unsettled, ReconcilerError):
                 is_there.set()
-            is_over.wait(PAUSE)
 
     thread = Thread(target=live, name="forger")
     thread.start()
