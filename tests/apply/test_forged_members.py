@@ -279,7 +279,7 @@ class Intruders:
                 yield f"{where}: {value}"
 
 
-@parts("count", 1_000, deep=100_000)
+@parts("count", 1_000, deep=10_000)
 def test_a_run_that_hears_forgers_ends_in_a_legal_state(
     count: int, capsys: pytest.CaptureFixture[str], figures: Tell
 ) -> None:

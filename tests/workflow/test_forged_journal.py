@@ -67,7 +67,7 @@ def written_at(folder: Path) -> Mapping[str, bytes]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@parts("count", 150, deep=15_000)
+@parts("count", 150, deep=2_000)
 def test_a_journal_that_others_could_write_is_neither_believed_nor_written(
     count: int, way: Callable[[], None], tmp_path: Path
 ) -> None:
@@ -163,7 +163,7 @@ OWN_RATES = (str(RATE), str(2 * RATE))
 """What stages of the plan are throttled to: a run whose throttles cannot be put back leaves, and names, such a rate."""
 
 
-@parts("count", 1_000, deep=100_000)
+@parts("count", 1_000, deep=10_000)
 def test_this_users_own_journal_sets_what_it_names_and_nothing_else(
     count: int, dead_runs: list[Cluster], figures: Tell
 ) -> None:
