@@ -14,7 +14,7 @@ from helpers.program.call import Program, captured
 from helpers.program.documents import edit
 from helpers.program.git import git
 from workflows.fake_gitlab import JOB_TOKEN, NOTE_TOKEN, OTHER, OWN, FakeGitLab
-from workflows.gitlab_jobs import Jobs, Pipelines, included, jobs_of
+from workflows.gitlab_jobs import Jobs, Pipelines, bash, included, jobs_of
 from workflows.test_clusters import add_cluster, drift
 from workflows.test_clusters import nobody as nobody_answers
 
@@ -170,6 +170,13 @@ def test_gitlabs_own_schema_takes_the_files(pipelines: Pipelines, tmp_path: Path
             assert done.returncode == 0, f"{file.name}: {done.stdout}"
     part.write_text("job: {script: [x], whne: manual, when: sometimes}")
     assert captured([*check, part]).returncode != 0
+
+
+@pytest.mark.long
+def test_a_command_that_is_killed_leaves_no_result_of_the_one_before_it(pipelines: Pipelines) -> None:
+    lines = [f". {HOME}/install.sh", "told true", "cat reconciler-job/result", "told test ! -e reconciler-job/result"]
+    done = bash(lines, pipelines.workspace, pipelines.variables)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done
 
 
 # The chain.

@@ -17,7 +17,9 @@ if ! command -v reconciler >/dev/null; then
     PATH=$venv/bin:$PATH
 fi
 # told COMMAND...: runs it, and keeps its exit code and first error in `result`, for the one summary of all clusters.
+# A command that is killed leaves no result, rather than the 0 of the command before it.
 told() {
+    rm -f reconciler-job/result
     { code=0; "$@" || code=$?; echo "$code" >reconciler-job/result; } 2>&1 | tee reconciler-job/log
     sed -nE '/^(error|violation): /{p;q}' reconciler-job/log >>reconciler-job/result
     return "$(sed -n 1p reconciler-job/result)"
