@@ -7,6 +7,7 @@
 Understood is what our pipelines use, and nothing else: another key of a job is a failure.
 """
 
+import json
 import os
 import re
 import shutil
@@ -38,6 +39,7 @@ UNDERSTOOD = frozenset(
         "timeout",
     ]
 )
+PASSED = frozenset({"success", "warning"})
 Jobs = dict[str, dict[str, Any]]
 
 
@@ -51,20 +53,25 @@ def jobs_of(text: str, top: Path) -> Jobs:
     return found | document
 
 
-def included(text: str, given: Mapping[str, str], top: Path) -> Jobs:
+def included(text: str, given: Mapping[str, str | list[str]], top: Path) -> Jobs:
     """Return the jobs of a file with these inputs."""
     head, _, body = text.rpartition("\n---\n")
     declared = yaml.safe_load(head)["spec"]["inputs"] if head else {}
     assert set(given) == set(declared), f"inputs {sorted(given)}, declared {sorted(declared)}"
     for name, one in declared.items():
-        assert isinstance(given[name], str)
-        assert re.search(one.get("regex", ""), given[name])
-    return jobs_of(INPUT.sub(lambda found: given[found[1]], body), top)
+        value = given[name]
+        if one["type"] == "array":
+            assert isinstance(value, list)
+        else:
+            assert isinstance(value, str)
+            assert re.search(one.get("regex", ""), value)
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in given.items()}
+    return jobs_of(INPUT.sub(lambda found: texts[found[1]], body), top)
 
 
 @dataclass(slots=True)
 class Ended:
-    """How a job ended: `success`, `failed`, `skipped`, or `manual` where it waits for somebody."""
+    """How a job ended: `success`, `failed`, `warning` if it may fail, `skipped`, or `manual` if no person starts it."""
 
     result: str
     log: str = ""
@@ -92,12 +99,12 @@ class Pipelines:
             if not name.startswith("."):
                 assert set(job) <= UNDERSTOOD, name
                 self.ended[name] = self._job(name, job, number)
-        return all(self.ended[name].result == "success" for name in jobs if not name.startswith("."))
+        return all(self.ended[name].result in PASSED for name in jobs if not name.startswith("."))
 
     def _job(self, name: str, job: Mapping[str, Any], number: str) -> Ended:
         needs = [one if isinstance(one, str) else one["job"] for one in job.get("needs", ())]
         is_always = any(rule.get("when") == "always" for rule in job.get("rules", ()))
-        if not is_always and any(self.ended[one].result != "success" for one in needs):
+        if not is_always and any(self.ended[one].result not in PASSED for one in needs):
             return Ended("skipped")
         if "trigger" in job:
             (one,) = job["trigger"]["include"]
@@ -123,7 +130,8 @@ class Pipelines:
             shutil.copy(state, self.workspace / state.relative_to(checkout))
         self._keep(name, job.get("artifacts", {}), checkout, is_well=not done.returncode)
         log = "".join(one.stdout + one.stderr for one in (done, after))
-        return Ended("failed" if done.returncode else "success", log, environment)
+        failure = "warning" if job.get("allow_failure") else "failed"
+        return Ended(failure if done.returncode else "success", log, environment)
 
     def _keep(self, name: str, artifacts: Mapping[str, Any], checkout: Path, *, is_well: bool) -> None:
         self.kept += 1

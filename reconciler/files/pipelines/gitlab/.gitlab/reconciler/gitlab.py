@@ -5,20 +5,23 @@
     gitlab.py results RUN DIR NAMES     what the jobs of all clusters left, as summary.py reads it; NAMES in JSON
     gitlab.py note MERGE_REQUEST FILE   one note a cluster, known by the file's first line, kept up to date
     gitlab.py asked PLAN                ends with 3 if the plan destroys records, and the default branch has moved on
+    gitlab.py order RUN CLUSTER TARGET... ends with 3 if a TARGET, which copies topics that grow, is not applied yet
 
-Every Developer's job may write to the package registry. So it has the rows of the summary alone; a snapshot is an
-artifact, and the repository itself is asked for its newest commit, by the job's own token.
+Every Developer's job may write to the package registry. So it has the rows of the summary alone, by which `order`
+decides when a plan runs, and never which plan. A snapshot is an artifact, and the repository itself is asked for its
+newest commit, by the job's own token.
 
 Files are sent with the job's own token. Notes need RECONCILER_GITLAB_TOKEN, a token of the project with the scope `api`
 and the role Reporter; without it the plan is in the job's log and artifacts alone.
 
-Exit codes: 0 done, 1 with a sentence, 2 where what is to be got is not there, 3 where a plan is withdrawn.
+Exit codes: 0 done, 1 with a sentence, 2 where what is to be got is not there, 3 where a plan is withdrawn or waits.
 """
 
 import base64
 import json
 import os
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.parse
@@ -28,7 +31,7 @@ from email.message import Message
 from pathlib import Path
 from typing import IO, Any
 
-NOT_THERE, WITHDRAWN = 2, 3
+NOT_THERE, WITHDRAWN, WAITS = 2, 3, 3
 ATTEMPTS = 4
 TIMEOUT_SECONDS = 60
 PAGE = 100
@@ -75,6 +78,8 @@ def main(arguments: Sequence[str], variables: Mapping[str, str]) -> int:
             Path(rest[1]).write_bytes(sent(place, job))
         elif verb == "asked":
             return asked(json.loads(Path(rest[0]).read_text("utf-8")), variables)
+        elif verb == "order":
+            return order(project, job, *rest)
         else:
             results(project, job, rest[0], Path(rest[1]), json.loads(rest[2]))
     except (GitLabError, OSError) as error:
@@ -131,6 +136,24 @@ def results(project: str, token: Mapping[str, str], run: str, folder: Path, name
             continue
         (folder / left).mkdir(parents=True, exist_ok=True)
         (folder / left / "result").write_bytes(content)
+
+
+def order(project: str, token: Mapping[str, str], run: str, cluster: str, *targets: str) -> int:
+    """Return 3, with an error for each target whose copies may still have to grow before the cluster's topics."""
+    with tempfile.TemporaryDirectory() as folder:
+        results(project, token, run, Path(folder), targets)
+        waiting = [target for target in targets if not is_grown(Path(folder), target)]
+    for target in waiting:
+        message = f"{cluster}'s plan grows topics that {target} copies, and {target} is not applied yet"
+        print(f"error: {message}: start its apply job, then retry this one", file=sys.stderr)
+    return WAITS if waiting else 0
+
+
+def is_grown(folder: Path, target: str) -> bool:
+    """Return whether a cluster was applied, or has an empty plan; clusters.py writes the last text."""
+    files = (folder / f"result-{verb}-{target}" / "result" for verb in ("apply", "plan"))
+    texts = [file.read_text("utf-8", errors="replace") for file in files if file.exists()]
+    return any(text.startswith(("0", "2\ndiffers, but no plan can mend it")) for text in texts)
 
 
 def note(project: str, number: int, file: Path, variables: Mapping[str, str]) -> int:
