@@ -38,9 +38,10 @@ echo "$venv/bin" >>"$GITHUB_PATH"
 # A job with `id-token: write` has a token of GitHub's own, in a file that AWS's library and OAUTHBEARER read.
 if [ -n "$audience" ] && [ -n "${ACTIONS_ID_TOKEN_REQUEST_URL:-}" ]; then
     token="$RUNNER_TEMP/id-token"
-    "$root/.github/actions/python.sh" id_token "$audience" "$token" &
-    for _ in $(seq 60); do if [ -s "$token" ]; then break; fi; sleep 1; done
+    "$root/.github/actions/python.sh" id_token "$audience" "$token" >"$token.log" 2>&1 &
+    for _ in $(seq 600); do if [ -s "$token" ] || ! kill -0 $! 2>/dev/null; then break; fi; sleep 0.1; done
     if [ ! -s "$token" ]; then
+        cat "$token.log" >&2
         echo "::error::GitHub gave this job no identity token: the job needs the permission id-token: write." >&2
         exit 1
     fi

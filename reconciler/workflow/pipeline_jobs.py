@@ -82,9 +82,9 @@ def check_settings(system: str, settings: JobSettings) -> None:
         for value in values:
             if not pattern.fullmatch(value):
                 raise NotUsable(f"{option} is {value!a}, and a pipeline needs {need}")
-    known = EXTRAS.get(system, ())
-    if settings.extras and settings.extras not in known:
-        raise NotUsable(f"--extras is {settings.extras!a}: jobs on {system} can install {', '.join(known)}")
+    extras = EXTRAS.get(system, ())
+    if settings.extras and settings.extras not in extras:
+        raise NotUsable(f"--extras is {settings.extras!a}: jobs on {system} can install {', '.join(extras)}")
 
 
 def _with_branch(_name: str, text: str, settings: JobSettings) -> str:
@@ -103,7 +103,7 @@ def _with_secrets(name: str, text: str, settings: JobSettings) -> str:
     if not settings.secrets or not name.endswith(".yml"):
         return text
     return "".join(
-        part if secret is None else "".join(part.replace(PASSWORD, one) for one in settings.secrets)
+        part if secret is None else "".join(part.replace(PASSWORD, name) for name in settings.secrets)
         for part, secret in _parts(text)
         if secret != USER
     )
@@ -115,7 +115,7 @@ def _parts(text: str) -> Iterator[tuple[str, str | None]]:
     while lines:
         first = lines.pop(0)
         depth = len(first) - len(first.lstrip())
-        secret = next((one for one in (USER, PASSWORD) if first.strip().startswith(f"{one}:")), None)
+        secret = next((name for name in (USER, PASSWORD) if first.strip().startswith(f"{name}:")), None)
         entry = [first]
         while secret and lines and len(lines[0]) - len(lines[0].lstrip()) > depth:
             entry.append(lines.pop(0))

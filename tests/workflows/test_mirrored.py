@@ -159,6 +159,7 @@ def test_a_source_waits_for_its_copies_if_its_plan_grows_what_they_copy(mirrored
         ({"plan": "2\n"}, 3),
         ({"plan": "1\nerror: no (KR601)\n"}, 3),
         ({"plan": "0\n"}, 0),
+        ({"plan": "2\ndiffers, but no plan can mend it\n"}, 0),
         ({"plan": "2\n", "apply": "0\n"}, 0),
         ({"plan": "2\n", "apply": "5\n"}, 3),
         ({"plan": "0\n", "apply": "1\n"}, 3),

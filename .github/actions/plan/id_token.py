@@ -2,7 +2,7 @@
 """id_token.py AUDIENCE FILE: keeps GitHub's identity token of this job in FILE, for logins by OAuth and AWS.
 
 A token is valid for minutes, and a run lasts for hours: the file gets a new one every four minutes, until the job ends
-or GitHub gives none any more. It says once that the first one is there; exits with 1 if none comes.
+or GitHub gives none any more. It exits with 1 after five failures in a row.
 It needs ACTIONS_ID_TOKEN_REQUEST_URL and ACTIONS_ID_TOKEN_REQUEST_TOKEN, which a job with `id-token: write` has.
 """
 

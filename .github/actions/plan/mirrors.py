@@ -28,6 +28,8 @@ SOURCE = re.compile(r"""\bsource:\s*["']?([A-Za-z0-9._-]+)""")
 SIMULATION = re.compile(r"^\s*simulation:", re.MULTILINE)
 GROWS_AFTER_ITS_COPIES = "KR838"
 """The warning of a plan that grows a topic which other clusters copy."""
+DIFFERS = 2
+"""The exit code of a plan. With a message beside it no plan can mend what differs, so nothing is to be applied."""
 
 
 def live_sources(root: Path, cluster: str) -> list[str]:
@@ -54,7 +56,8 @@ def missing_copies(root: Path, plan: Path, results: Path) -> list[str]:
 def _is_applied(results: Path, cluster: str) -> bool:
     """Whether a cluster's plan was applied to its end, or had nothing to do."""
     applied, planned = (result(results / f"result-{verb}-{cluster}" / "result") for verb in ("apply", "plan"))
-    return (applied or planned or (1, ""))[0] == 0
+    code, message = applied or planned or (1, "")
+    return code == 0 or (applied is None and code == DIFFERS and bool(message))
 
 
 def _folders(root: Path) -> list[str]:

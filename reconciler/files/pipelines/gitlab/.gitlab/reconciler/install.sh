@@ -16,6 +16,13 @@ if ! command -v reconciler >/dev/null; then
     install --no-deps -r .gitlab/reconciler/reconciler.txt
     PATH=$venv/bin:$PATH
 fi
+# A token of GitLab's own, in a file that AWS's library and OAUTHBEARER read.
+if [ -n "${ID_TOKEN:-}" ]; then
+    ID_TOKEN_FILE=$(mktemp)
+    AWS_WEB_IDENTITY_TOKEN_FILE=$ID_TOKEN_FILE
+    export ID_TOKEN_FILE AWS_WEB_IDENTITY_TOKEN_FILE
+    printf %s "$ID_TOKEN" >"$ID_TOKEN_FILE"
+fi
 # told COMMAND...: runs it, and keeps its exit code and first error in `result`, for the one summary of all clusters.
 # A command that is killed leaves no result, rather than the 0 of the command before it.
 told() {
