@@ -8,6 +8,8 @@ import difflib
 import os
 import re
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -27,7 +29,7 @@ from reconciler.files.pipelines import (
 )
 from reconciler.files.raw import read_bytes, write_atomically
 from reconciler.model.codec import Key
-from reconciler.model.problem import ReconcilerError
+from reconciler.model.problem import InvalidInput, ReconcilerError
 from reconciler.model.words import named_some
 from reconciler.workflow.init import NOT_WRITTEN
 from reconciler.workflow.inputs import DEFAULT_ROOT, cluster_names
@@ -37,6 +39,8 @@ from reconciler.workflow.sources import default_branch
 DISTRIBUTION = "kafka-reconciler"
 _EACH = "CLUSTER"
 """Stands for a cluster's name: a file whose name has it is written for each, and in any other a line that has it."""
+_BLOCK = re.compile(r"^ *# each (\w+)\n(.*?)^ *# end\n", re.MULTILINE | re.DOTALL)
+"""Lines of a cluster's file that are repeated for each neighbour, target and so on; without any they are left out."""
 _IN_KUBERNETES = re.compile(r"[a-z0-9]([a-z0-9-]{,39}[a-z0-9])?")
 """What fits behind `reconciler-` as the name of a CronJob."""
 _INDEX = re.compile(r"https://[^\s@]+")
@@ -100,9 +104,11 @@ def write_pipelines(folder: Path, root: str, system: str, settings: JobSettings)
     Raises NotNameable, NotUsable, NotInstallable, Edited, and a ReconcilerError if a file cannot be written; before the
     first is.
     """
-    clusters = cluster_names(root)
+    clusters, below = cluster_names(root), _root_from(folder, root)
     settings = replace(settings, branch=default_branch(folder) or settings.branch)
-    texts = _texts(system, _root_from(folder, root), clusters, settings)
+    texts = _texts(system, below, settings)
+    if system == KUBERNETES:
+        texts = _for_each(texts, clusters, root)
     ours = {name: text.encode() for name, text in texts.items()}
     if system != KUBERNETES:
         home = ".github/locks" if system == GITHUB else GITLAB_HOME
@@ -148,12 +154,11 @@ def _root_from(folder: Path, root: str) -> str:
     return found
 
 
-def _texts(system: str, root: str, clusters: Sequence[str], settings: JobSettings) -> Mapping[str, str]:
+def _texts(system: str, below: str, settings: JobSettings) -> Mapping[str, str]:
     """Return the files as they are for that root; they are made for one called `desired-state`."""
     check_settings(system, settings)
     shipped = pipeline_texts(system, settings.extras or BASE)
-    texts = fitted(system, {name: text.replace(DEFAULT_ROOT, root) for name, text in shipped.items()}, settings)
-    return _for_each(texts, clusters) if system == KUBERNETES else texts
+    return fitted(system, {name: text.replace(DEFAULT_ROOT, below) for name, text in shipped.items()}, settings)
 
 
 def _installed(wheel: str | None, index: str) -> Mapping[str, bytes]:
@@ -172,22 +177,86 @@ def _installed(wheel: str | None, index: str) -> Mapping[str, bytes]:
     return {name: content, "reconciler.txt": lock.encode()}
 
 
-def _for_each(texts: Mapping[str, str], clusters: Sequence[str]) -> Mapping[str, str]:
+def _for_each(texts: Mapping[str, str], clusters: Sequence[str], root: str) -> Mapping[str, str]:
     for cluster in clusters:
         if not _IN_KUBERNETES.fullmatch(cluster):
             raise NotNameable(
                 f"Kubernetes takes no object called reconciler-{cluster}: "
                 "rename the cluster, with at most 41 of a-z 0-9 and -"
             )
+    blocks = _blocks(root, clusters)
     made = {}
     for name, text in texts.items():
         if _EACH in name:
-            made.update({name.replace(_EACH, one): text.replace(_EACH, one) for one in clusters})
+            for one in clusters:
+                made[name.replace(_EACH, one)] = _with_blocks(text, blocks[one]).replace(_EACH, one)
         else:
             lines = text.splitlines(keepends=True)
             repeated = ([line.replace(_EACH, one) for one in clusters] if _EACH in line else [line] for line in lines)
             made[name] = "".join(line for several in repeated for line in several)
     return made
+
+
+def _with_blocks(text: str, blocks: Mapping[str, Sequence[Mapping[str, str]]]) -> str:
+    def repeated(block: re.Match[str]) -> str:
+        made = []
+        for words in blocks[block[1]]:
+            lines = block[2]
+            for word, replacement in words.items():
+                lines = lines.replace(word, replacement)
+            made.append(lines)
+        return "".join(made)
+
+    return _BLOCK.sub(repeated, text)
+
+
+def _blocks(root: str, clusters: Sequence[str]) -> Mapping[str, Mapping[str, Sequence[Mapping[str, str]]]]:
+    """Return for each cluster the blocks of its file: a list of replaced words for each copy of a block.
+
+    prod-eu copies from prod-us and prod-ap: the file of prod-us has both neighbours, as the plan of prod-eu is made
+    there, too, to see that the copies have grown. A simulated cluster is a file of the repository: it needs no state.
+    """
+    from reconciler.workflow.mirrors import mirrors_of
+
+    known = set(clusters)
+    sources = {
+        name: {mirror.source for mirror in mirrors} & known - {name}
+        for name, mirrors in mirrors_of(root, clusters).items()
+    }
+    simulated = {name for name in clusters if _is_simulated(root, name)}
+    return {name: _blocks_of(name, sources, simulated) for name in clusters}
+
+
+def _blocks_of(
+    cluster: str, sources: Mapping[str, AbstractSet[str]], simulated: AbstractSet[str]
+) -> Mapping[str, Sequence[Mapping[str, str]]]:
+    targets = sorted(name for name in sources if cluster in sources[name])
+    neighbours = sources[cluster].union(targets, *(sources[name] for name in targets)) - {cluster} - simulated
+    own = _states(sources[cluster] - simulated)
+    orders = []
+    for target in targets:
+        live = {"--state /states/TARGET.json ": ""} if target in simulated else {}
+        others = _states(sources[target] - simulated - {cluster})
+        orders.append({**live, "OTHER_SOURCES": others, "TARGET": target})
+    return {
+        "NEIGHBOUR": [{"NEIGHBOUR": name} for name in sorted(neighbours)],
+        "SOURCES": [{"SOURCES": own}] if own else [],
+        "STATES": [{}] if neighbours else [],
+        "TARGET": orders,
+    }
+
+
+def _states(names: AbstractSet[str]) -> str:
+    return " ".join(f"{name}=/states/{name}.json" for name in sorted(names))
+
+
+def _is_simulated(root: str, cluster: str) -> bool:
+    """Return whether a file stands for that cluster; one whose files cannot be understood is taken for a real one."""
+    from reconciler.files.load import load_cluster
+
+    with suppress(InvalidInput):
+        return load_cluster(Path(root), cluster).simulation is not None
+    return False
 
 
 def _content(folder: Path, name: str) -> bytes | None:

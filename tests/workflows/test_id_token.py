@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -18,7 +19,7 @@ from helpers.waiting import HANG
 pytestmark = pytest.mark.long
 
 ROOT = Path(__file__).resolve().parents[2]
-TOKEN, BEARER = "canary-1d70ken", "canary-b34r3r"  # noqa: S105 - of no account
+TOKEN, BEARER = "canary-1d70ken", "canary-b34r3r"
 
 
 @pytest.fixture
@@ -88,12 +89,13 @@ def test_where_none_comes_it_ends(program: ModuleType, tmp_path: Path, audience:
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Iterator[list[subprocess.Popen[str]]]:
+def job() -> Iterator[list[subprocess.Popen[str]]]:
     """Return a list of started jobs; at the end of each, what it left running ends, as on GitHub."""
     started: list[subprocess.Popen[str]] = []
     yield started
     for one in started:
-        os.killpg(one.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(one.pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("is_granted", [True, False])

@@ -6,15 +6,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from cli.mirrored import STANDARD, snapshot, topic, write
 from helpers.program.call import Program, captured
-from helpers.program.documents import edit
+from helpers.program.documents import document, edit
 from helpers.program.git import git
+from helpers.program.receiver import SECRET, Receiver
 from workflows.planted import CANARY, plant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +82,7 @@ def test_a_job_has_no_rights_and_writes_to_its_volumes_alone() -> None:
         }
         assert container["resources"]["requests"].keys() == {"cpu", "memory"}
         assert container["resources"]["limits"].keys() == {"memory"}
+    assert made["ServiceAccount"]["imagePullSecrets"] == [{"name": "reconciler-registry"}]
     assert made["CronJob"]["spec"]["jobTemplate"]["spec"]["activeDeadlineSeconds"] > 50 * 60
     assert [one["emptyDir"] for one in pod["volumes"] if "emptyDir" in one] == [{"sizeLimit": "1Gi"}] * 2
     rights = {(*rule["resources"], *rule.get("resourceNames", ())): rule["verbs"] for rule in made["Role"]["rules"]}
@@ -113,6 +116,66 @@ def test_a_name_that_kubernetes_does_not_take_is_refused(reconciler: Program, tm
     ended = reconciler("init", "--ci", "kubernetes")
     assert (ended.code, "(KR032)" in ended.err) == (1, True), ended
     assert not Path("kubernetes").exists()
+
+
+# Mirrors: prod-eu copies from prod-us and prod-ap.
+
+CLIENT = "{client: {bootstrap.servers: 'kafka.invalid:9093', security.protocol: SASL_SSL, sasl.mechanism: PLAIN, "
+CLIENT += "sasl.username: it, sasl.password: '${env:KAFKA_PASSWORD}'}}"
+ORDERS = document("Topic", "orders", "{partitions: 4, replicationFactor: 2}")
+MIRRORS = [document("Mirror", name, f'{{source: prod-{name}, topics: ["orders*"]}}') for name in ("us", "ap")]
+
+
+def add_mirrored(*simulated: str) -> None:
+    """Write three clusters; those that are not simulated have an address and a password."""
+    write("prod-us", [topic("orders", 3)], ORDERS)
+    write("prod-ap", [topic("orders", 3)])
+    write("prod-eu", [topic("prod-us.orders", 3), topic("prod-ap.orders", 3)], STANDARD, *MIRRORS)
+    for name in {"prod-us", "prod-ap", "prod-eu"}.difference(simulated):
+        (Path("desired-state") / name / "cluster.yaml").write_text(document("Cluster", name, CLIENT))
+
+
+def test_neighbours_of_mirrors_are_read_by_containers_of_their_own(reconciler: Program) -> None:
+    add_mirrored()
+    write("alone", [])
+    Path("desired-state/prod-us/broken.yaml").write_text("kind: [")
+    assert reconciler("init", "--ci", "kubernetes").code == 0
+    neighbours = {"prod-us": ["prod-ap", "prod-eu"], "prod-ap": ["prod-eu", "prod-us"], "alone": []}
+    for name, expected in {**neighbours, "prod-eu": ["prod-ap", "prod-us"]}.items():
+        pod = pod_of(objects(name))
+        source, *readers = pod["initContainers"]
+        assert [one["envFrom"] for one in readers] == [
+            [{"secretRef": {"name": f"reconciler-read-{each}", "optional": True}}] for each in expected
+        ]
+        (container,) = pod["containers"]
+        for reader in readers:
+            assert reader["image"] == container["image"] == "reconciler"
+            assert reader["resources"] == container["resources"]
+            assert reader["securityContext"] == container["securityContext"] == source["securityContext"]
+            assert [(one["name"], one.get("readOnly", False)) for one in reader["volumeMounts"]] == [
+                ("source", True),
+                ("states", False),
+                ("tmp", False),
+            ]
+        mounted = [one for one in container["volumeMounts"] if one["name"] == "states"]
+        assert mounted == ([{"name": "states", "mountPath": "/states", "readOnly": True}] if expected else [])
+        assert container["envFrom"] == [{"secretRef": {"name": f"reconciler-{name}"}}]
+        states = "prod-ap=/states/prod-ap.json prod-us=/states/prod-us.json"
+        variables = [{"name": "RECONCILER_PLAN_SOURCE_STATE", "value": states}]
+        assert container.get("env") == (variables if name == "prod-eu" else None)
+    assert "RECONCILER_PLAN_SOURCE_STATE='prod-ap=/states/prod-ap.json'" in (CLUSTERS / "prod-us.yaml").read_text()
+
+
+def test_a_file_without_neighbours_is_the_same_with_mirrors_elsewhere(reconciler: Program) -> None:
+    write("alone", [])
+    assert reconciler("init", "--ci", "kubernetes").code == 0
+    before = (CLUSTERS / "alone.yaml").read_bytes()
+    add_mirrored("prod-us", "prod-ap", "prod-eu")  # nor does a simulated neighbour need a container
+    assert reconciler("init", "--ci", "kubernetes").code == 0
+    assert (CLUSTERS / "alone.yaml").read_bytes() == before
+    for name in ("alone", "prod-us", "prod-eu"):
+        assert len(pod_of(objects(name))["initContainers"]) == 1
+        assert all(f"# {word}" not in (CLUSTERS / f"{name}.yaml").read_text() for word in ("each", "end"))
 
 
 # The tools of others.
@@ -219,6 +282,16 @@ def can_make_rooms() -> bool:
     )
 
 
+SNAPSHOT = """\
+if [ "$1" = snapshot ]; then
+    if [ "$KAFKA_PASSWORD" = "describes-$3" ]; then exec cp "/opt/reconciler/bin/$3.json" "$5"; fi
+    echo "$3 takes no such login" >&2
+    exit 1
+fi
+"""
+"""Stands for a real cluster, which shows its state to one password alone; every other verb is the program's own."""
+
+
 @dataclass(slots=True)
 class Pod:
     """The pod of one cluster: its volumes as folders of `folder`, its desired state in `repository`.
@@ -230,38 +303,54 @@ class Pod:
     repository: Path
     state: bytes
     name: str = "prod-eu"
+    file: str = "snapshot.json"
+    secrets: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("room", "source", "plans", "approved", "bin"):
+        for name in ("room", "source", "states", "plans", "approved", "bin"):
             (self.folder / name).mkdir()
             os.chown(self.folder / name, USER, USER)
         program = self.folder / "bin" / "reconciler"
-        program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m reconciler "$@"\n')
+        program.write_text(f'#!/bin/sh\n{SNAPSHOT}PYTHONPATH="{ROOT}" exec "{sys.executable}" -m reconciler "$@"\n')
         program.chmod(0o755)
+        python = self.folder / "bin" / "python3"
+        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
 
     @property
     def simulated(self) -> Path:
-        return self.folder / "source" / "repository" / "desired-state" / self.name / "snapshot.json"
+        return self.folder / "source" / "repository" / "desired-state" / self.name / self.file
 
     def runs(self) -> "subprocess.CompletedProcess[str]":
-        """Run both containers, one after the other, as the CronJob does."""
+        """Run all containers, one after the other, as the CronJob does; return how the last one ended."""
         pod = pod_of(objects(self.name))
-        (source,), (container,) = pod["initContainers"], pod["containers"]
-        shutil.rmtree(self.folder / "source", ignore_errors=True)
-        (self.folder / "source").mkdir()
-        os.chown(self.folder / "source", USER, USER)
+        (source, *readers), (container,) = pod["initContainers"], pod["containers"]
+        for volume in ("source", "states"):
+            shutil.rmtree(self.folder / volume, ignore_errors=True)
+            (self.folder / volume).mkdir()
+            os.chown(self.folder / volume, USER, USER)
         variables = [f"{one['name']}={one['value']}" for one in source["env"]]
         cloned = self.inside(*variables, "REPOSITORY=file:///repository", "BRANCH=main", *words_of(source))
         assert cloned.returncode == 0, cloned.stderr
         self.simulated.write_bytes(self.state)
-        ended = self.inside("KAFKA_PASSWORD=canary", *words_of(container))
+        for reader in readers:
+            read = self.inside(*self.variables(reader), *words_of(reader))
+            assert read.returncode == 0, read
+        ended = self.inside(*self.variables(container), *words_of(container))
         self.state = self.simulated.read_bytes()
         return ended
+
+    def variables(self, container: Mapping[str, Any]) -> list[str]:
+        """Return the variables of a container: those of its Secret, and over them its own."""
+        (secret,) = [one["secretRef"]["name"] for one in container["envFrom"]]
+        of_secret = self.secrets.get(secret, {"KAFKA_PASSWORD": "canary"})
+        own = {one["name"]: one["value"] for one in container.get("env", ())}
+        return [f"{name}={value}" for name, value in {**of_secret, **own}.items()]
 
     def inside(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run a command as a container of the pod does."""
         mounts = [
-            *((self.folder / name, f"/{name}", "rw") for name in ("source", "plans")),
+            *((self.folder / name, f"/{name}", "rw") for name in ("source", "states", "plans")),
             (self.folder / "approved", "/approved", "ro"),
             (self.repository / ".git", "/repository", "ro"),
             (self.folder / "bin", "/opt/reconciler/bin", "ro"),
@@ -373,3 +462,104 @@ def test_a_job_runs_and_believes_nothing_that_is_planted(pod: Pod, tmp_path: Pat
     assert (first.returncode, applied.returncode, "all 14 moves done" in applied.stdout) == (0, 0, True), applied
     assert not (pod.folder / "plans" / "canary").exists()
     assert CANARY not in first.stdout + first.stderr + applied.stdout + applied.stderr
+
+
+def mirrored_pod(reconciler: Program, top: Path, name: str) -> Pod:
+    """Return the pod of a simulated cluster among real ones; these show the same three partitions as their files."""
+    add_mirrored(name)
+    assert reconciler("init", "--ci", "kubernetes").code == 0
+    git(top, "init", "--quiet", "--initial-branch=main")
+    committed(top)
+    folder = top / "pod"
+    folder.mkdir()
+    file = Path("desired-state", name, "state.json")
+    secrets = {f"reconciler-read-prod-{one}": {"KAFKA_PASSWORD": f"describes-prod-{one}"} for one in ("us", "ap", "eu")}
+    pod = Pod(folder, top, file.read_bytes(), name, "state.json", secrets)
+    for source in ("prod-us", "prod-ap"):
+        shows(pod, source, {"orders": 3})
+    shows(pod, "prod-eu", {"prod-us.orders": 3, "prod-ap.orders": 3})
+    return pod
+
+
+def shows(pod: Pod, name: str, counts: Mapping[str, int]) -> None:
+    """Let a real cluster have these topics, with so many partitions."""
+    state = snapshot(name, [topic(each, count) for each, count in counts.items()])
+    (pod.folder / "bin" / f"{name}.json").write_text(json.dumps(state))
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not can_make_rooms(), reason="only root may mount what a container sees")
+def test_the_target_of_mirrors_plans_with_states_and_without_the_passwords_of_its_sources(
+    reconciler: Program, tmp_path: Path
+) -> None:
+    pod = mirrored_pod(reconciler, tmp_path, "prod-eu")
+    (container,) = pod_of(objects("prod-eu"))["containers"]
+    assert "describes" not in "".join(pod.variables(container))
+    planned = pod.runs()
+    assert (planned.returncode, "prod-us.orders" in planned.stdout, "waits for" in planned.stdout) == (0, True, True), (
+        planned
+    )
+    (pod.folder / "plans" / "plan.json").unlink()
+    pod.secrets["reconciler-read-prod-us"] = {"KAFKA_PASSWORD": "canary"}
+    down = pod.runs()
+    assert (down.returncode, "/states/prod-us.json" in down.stderr) == (1, True), down
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not can_make_rooms(), reason="only root may mount what a container sees")
+def test_a_source_that_grows_waits_until_its_copy_has_grown(reconciler: Program, tmp_path: Path) -> None:
+    pod = mirrored_pod(reconciler, tmp_path, "prod-us")
+    first = pod.runs()
+    assert (first.returncode, "KR838" in (pod.folder / "plans" / "plan.json").read_text()) == (0, True), first
+    pod.approve(pod.digest)
+    waits = "prod-us waits: prod-eu copies from it, and is to grow first; approve and apply prod-eu's plan"
+    small = pod.runs()
+    assert (small.returncode, small.stdout.splitlines()[-1:]) == (0, [waits]), small
+    shows(pod, "prod-eu", {"prod-us.orders": 4, "prod-ap.orders": 3})
+    for missing in ("prod-eu", "prod-ap"):  # the copy's state; and that of the other source of its cluster
+        secret = pod.secrets.pop(f"reconciler-read-{missing}")
+        unknown = pod.runs()
+        assert (unknown.returncode, unknown.stdout.splitlines()[-1:]) == (0, [waits]), unknown
+        pod.secrets[f"reconciler-read-{missing}"] = secret
+    grown = pod.runs()
+    assert (grown.returncode, waits in grown.stdout) == (0, False), grown
+    assert not (pod.folder / "plans" / "plan.json").exists()
+    (state,) = json.loads(pod.state)["topics"]
+    assert len(state["partitions"]) == 4
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not can_make_rooms(), reason="only root may mount what a container sees")
+def test_a_plan_that_grows_no_copied_topic_waits_for_no_cluster(reconciler: Program, tmp_path: Path) -> None:
+    pod = mirrored_pod(reconciler, tmp_path, "prod-us")
+    edit(tmp_path / "desired-state/prod-us/topics.yaml", "partitions: 4", "partitions: 3, config: {retention.ms: 7000}")
+    committed(tmp_path)
+    del pod.secrets["reconciler-read-prod-eu"]
+    assert pod.runs().returncode == 0
+    pod.approve(pod.digest)
+    applied = pod.runs()
+    assert (applied.returncode, "waits" in applied.stdout) == (0, False), applied
+    assert not (pod.folder / "plans" / "plan.json").exists()
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(not can_make_rooms(), reason="only root may mount what a container sees")
+def test_a_plan_that_waits_is_announced_once(pod: Pod, tmp_path: Path, receiver: Receiver) -> None:
+    silent = pod.runs()
+    assert (silent.returncode, "notice" in silent.stderr) == (0, False), silent
+    pod.secrets["reconciler-prod-eu"] = {"RECONCILER_NOTICE_URL": f"http://127.0.0.1:9/services/{SECRET}"}
+    dead = pod.runs()
+    assert (dead.returncode, "was not sent" in dead.stderr, receiver.got) == (0, True, []), dead
+    pod.secrets["reconciler-prod-eu"] = {"RECONCILER_NOTICE_URL": receiver.url}
+    runs = [pod.runs(), pod.runs()]
+    ((_, message),) = receiver.got
+    assert (message["cluster"], message["digest"]) == ("prod-eu", pod.digest)
+    assert f"prod-eu waits for an approval. Plan {pod.digest.removeprefix('sha256:')[:8]}: " in message["text"]
+    patch = {"data": {"digest": pod.digest}}
+    command = f"kubectl patch configmap reconciler-approved-prod-eu -p '{json.dumps(patch)}'"
+    assert message["text"].endswith(f"\n{command}")
+    commit_edit(tmp_path, "throttle: 50MiB", "throttle: 60MiB")
+    runs.append(pod.runs())
+    assert [one["digest"] for _, one in receiver.got] == [message["digest"], pod.digest]
+    assert [one.returncode for one in runs] == [0, 0, 0]
+    assert SECRET not in "".join(one.stdout + one.stderr for one in (silent, dead, *runs))
