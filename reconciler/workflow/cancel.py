@@ -125,9 +125,8 @@ def cancel(
         notify(f"{record}, stage {record.stage} of {record.stages}: its plan is not here, its record in the cluster is")
         if record.moves and not record.is_whole:
             moves = named_some(str(move.topic_partition) for move in record.moves)
-            notify(
-                f"the order of replicas before the run is not in that record: {moves}; Kafka's own cancel leaves another"
-            )
+            unknown = f"the order of replicas before the run is not in that record: {moves}"
+            notify(f"{unknown}; Kafka's own cancel leaves another")
         if lines and not is_confirmed(lines):
             return None
         belief = Belief.TO_TAKE_OFF if lines else Belief.NOTHING

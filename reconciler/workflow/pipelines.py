@@ -231,7 +231,9 @@ def _blocks_of(
     cluster: str, sources: Mapping[str, AbstractSet[str]], simulated: AbstractSet[str]
 ) -> Mapping[str, Sequence[Mapping[str, str]]]:
     targets = sorted(name for name in sources if cluster in sources[name])
-    neighbours = sources[cluster].union(targets, *(sources[name] for name in targets)) - {cluster} - simulated
+    neighbours = (
+        {*sources[cluster], *targets, *(one for name in targets for one in sources[name])} - {cluster} - simulated
+    )
     own = _states(sources[cluster] - simulated)
     orders = []
     for target in targets:

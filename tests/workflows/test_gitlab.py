@@ -305,8 +305,12 @@ def test_a_sources_state_is_handed_to_the_plan_and_no_job_has_two_passwords(pipe
     pipelines.run(of_repository(pipelines.workspace))
     ended = {"state us": "warning", "plan ap": "success", "plan eu": "failed", "plan us": "failed"}
     assert results_of(pipelines) == ended
-    assert "mirror from-us copies from us, which cannot be read" in pipelines.ended["plan eu"].log
-    assert "--source-state FILE (KR232)" in pipelines.ended["plan eu"].log
+    assert (
+        "error: mirrors copy from us, and there is no state of it: see the job state us"
+        in pipelines.ended["plan eu"].log
+    )
+    lines = (live / "calls").read_text().splitlines()
+    assert lines.count("plan,eu,canary kafka/eu/read") == 1, "a plan without the state would log in to us"
     assert {name: row[0] for name, row in table(pipelines).items()} == {"ap": "0", "eu": "1", "us": "1"}
 
 

@@ -438,9 +438,8 @@ def test_a_plan_that_is_refused_or_stale_is_not_applied(pod: Pod, tmp_path: Path
     stale = pod.digest
     pod.approve(stale)
     cluster = json.loads(pod.state)
-    for topic in cluster["topics"]:
-        if topic["name"] == "clicks":
-            topic["partitions"][0]["replicas"].reverse()
+    (clicks,) = [one for one in cluster["topics"] if one["name"] == "clicks"]
+    clicks["partitions"][0]["replicas"].reverse()
     pod.state = json.dumps(cluster).encode()
     ended = pod.runs()
     assert (ended.returncode, "waits for" in ended.stdout, pod.digest != stale) == (0, True, True), ended

@@ -198,6 +198,9 @@ def test_sources_are_other_clusters_of_the_root(
     mirrored: WorkflowSteps, tmp_path: Path, text: str, sources: list[str]
 ) -> None:
     with_a_client(mirrored, tmp_path)
-    (mirrored.workspace / "desired-state" / "eu" / "mirrors.yaml").write_text(text)
+    eu = mirrored.workspace / "desired-state" / "eu"
+    (eu / "mirrors.yaml").unlink()
+    (eu / "more").mkdir()
+    (eu / "more" / "mirrors.yml").write_text(text)
     clusters = mirrored.run("apply.yml", "clusters", {})
     assert json.loads(clusters.outputs["sources"]) == sources

@@ -103,11 +103,17 @@ def test_each_cluster_is_called_by_its_name_with_no_more_secrets_than_are_declar
 def test_no_workflow_names_a_cluster_and_one_that_fails_stops_no_other(name: str) -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / name).read_text())
     clusters = workflow["jobs"]["clusters"]
-    assert clusters["outputs"] == {"names": "${{ steps.clusters.outputs.names }}"}
-    (job,) = [job for job in workflow["jobs"].values() if "strategy" in job]
-    matrix = {"cluster": "${{ fromJSON(needs.clusters.outputs.names) }}"}
-    assert job["strategy"] == {"fail-fast": False, "matrix": matrix}
-    assert (job["needs"], job["if"]) == ("clusters", "needs.clusters.outputs.names != '[]'")
+    jobs = {name: job for name, job in workflow["jobs"].items() if "strategy" in job}
+    state = jobs.pop("state", None)
+    lists = ["names", "sources"] if state else ["names"]
+    assert clusters["outputs"] == {one: f"${{{{ steps.clusters.outputs.{one} }}}}" for one in lists}
+    (job,) = jobs.values()
+    for each, names in ((job, "names"), (state, "sources")):
+        if each is not None:
+            matrix = {"cluster": f"${{{{ fromJSON(needs.clusters.outputs.{names}) }}}}"}
+            assert each["strategy"] == {"fail-fast": False, "matrix": matrix}
+            assert f"needs.clusters.outputs.{names} != '[]'" in each["if"]
+    assert job["needs"] == (["clusters", "state"] if state else "clusters")
     assert not re.search(r"\bdemo\b", (ROOT / ".github" / "workflows" / name).read_text())
 
 
@@ -125,7 +131,8 @@ def test_what_applies_waits_for_an_approval_and_applies_the_plan_of_its_own_run(
     assert (job["environment"], job["needs"]) == ("kafka-apply-${{ inputs.cluster }}", "plan")
     assert job["if"] == "needs.plan.outputs.empty != 'true'"
     assert job["permissions"] == {"contents": "read"}
-    (fetched,) = [step["with"] for step in job["steps"] if "download-artifact@" in step.get("uses", "")]
+    fetched, results = [step["with"] for step in job["steps"] if "download-artifact@" in step.get("uses", "")]
+    assert results == {"pattern": "result-*", "path": "${{ runner.temp }}/results"}
     assert fetched == {"name": "plan-${{ inputs.cluster }}", "path": "${{ runner.temp }}/plan"}
     assert not [step for step in job["steps"] if "run" in step]
     # What the branch asks for by then withdraws a plan that destroys.

@@ -71,7 +71,7 @@ def _sources(root: Path, cluster: str) -> set[str]:
 
 def _documents(folder: Path) -> Iterator[str]:
     """Yield the text of each YAML document, without its comment lines."""
-    for file in sorted(folder.rglob("*.yaml")):
+    for file in sorted(path for path in folder.rglob("*") if path.suffix.lower() in {".yaml", ".yml"}):
         text = file.read_text("utf-8", "replace") if file.is_file() else ""
         yield from re.split(r"^---.*$", re.sub(r"^\s*#.*$", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
 
