@@ -22,7 +22,8 @@ NEXT = {
     "for each cluster, such as KAFKA_PASSWORD, of the scopes kafka/CLUSTER/read and kafka/CLUSTER/apply; protect the "
     "latter environment, too.",
     "kubernetes": "Make a Secret reconciler-CLUSTER for each cluster; its keys are variables, such as KAFKA_PASSWORD. "
-    "After a new folder run this again; it adds a file, and a line to kustomization.yaml.",
+    "Mirrors need a Secret reconciler-read-CLUSTER of the cluster at the other end, too. "
+    "After a new folder or Mirror document run this again; a folder adds a file, and a line to kustomization.yaml.",
 }
 """What is left to do by hand, for each system that there are pipelines for."""
 USUAL = "KAFKA_USERNAME and KAFKA_PASSWORD"

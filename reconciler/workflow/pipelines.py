@@ -238,8 +238,8 @@ def _blocks_of(
     orders = []
     for target in targets:
         live = {"--state /states/TARGET.json ": ""} if target in simulated else {}
-        others = _states(sources[target] - simulated - {cluster})
-        orders.append({**live, "OTHER_SOURCES": others, "TARGET": target})
+        states = _states(sources[target] - simulated - {cluster})
+        orders.append({**live, "OTHER_SOURCES": states, "TARGET": target})
     return {
         "NEIGHBOUR": [{"NEIGHBOUR": name} for name in sorted(neighbours)],
         "SOURCES": [{"SOURCES": own}] if own else [],

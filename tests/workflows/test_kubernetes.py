@@ -126,12 +126,15 @@ ORDERS = document("Topic", "orders", "{partitions: 4, replicationFactor: 2}")
 MIRRORS = [document("Mirror", name, f'{{source: prod-{name}, topics: ["orders*"]}}') for name in ("us", "ap")]
 
 
+MIRRORED = ("prod-ap", "prod-eu", "prod-us")
+
+
 def add_mirrored(*simulated: str) -> None:
     """Write three clusters; those that are not simulated have an address and a password."""
     write("prod-us", [topic("orders", 3)], ORDERS)
     write("prod-ap", [topic("orders", 3)])
     write("prod-eu", [topic("prod-us.orders", 3), topic("prod-ap.orders", 3)], STANDARD, *MIRRORS)
-    for name in {"prod-us", "prod-ap", "prod-eu"}.difference(simulated):
+    for name in set(MIRRORED).difference(simulated):
         (Path("desired-state") / name / "cluster.yaml").write_text(document("Cluster", name, CLIENT))
 
 
@@ -182,9 +185,10 @@ def test_a_file_without_neighbours_is_the_same_with_mirrors_elsewhere(reconciler
 
 
 @pytest.mark.deep
-@pytest.mark.usefixtures("_written")
 @pytest.mark.skipif(shutil.which("go") is None, reason="Helm is a Go program, and Go is not here")
-def test_helm_makes_the_same_objects_and_kubernetes_knows_every_field(tmp_path: Path) -> None:
+def test_helm_makes_the_same_objects_and_kubernetes_knows_every_field(reconciler: Program, tmp_path: Path) -> None:
+    add_mirrored()
+    assert reconciler("init", "--ci", "kubernetes").code == 0
     helm = ["go", "run", HELM]
     given = [
         "--set",
@@ -197,12 +201,13 @@ def test_helm_makes_the_same_objects_and_kubernetes_knows_every_field(tmp_path: 
     subprocess.run([*helm, "lint", "--strict", "kubernetes", *given], check=True)
     command = [*helm, "template", "reconciler", "kubernetes", *given, "--set", "schedule=7 * * * *"]
     rendered = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    plain = "---\n".join((CLUSTERS / f"{name}.yaml").read_text() for name in NAMES)
+    plain = "---\n".join((CLUSTERS / f"{name}.yaml").read_text() for name in MIRRORED)
     replaced = plain.replace("image: reconciler\n", f"image: {IMAGE}\n").replace('"5 * *', '"7 * *')
     replaced = replaced.replace("image: reconciler-git\n", f"image: {GIT_IMAGE}\n")
     source, *made = by_name(rendered)
     assert source["data"] == {"REPOSITORY": "https://git.invalid/kafka.git", "BRANCH": "main"}
     assert made == by_name(replaced)
+    assert rendered.count(f"image: {IMAGE}\n") == len(MIRRORED) * 3  # two neighbours each
     for tagged in (f"image={IMAGE[:28]}:1", f"gitImage={GIT_IMAGE.partition('@')[0]}", "image="):
         refused = captured([*command, "--set", tagged])
         assert (refused.returncode != 0, "NAME@sha256:DIGEST" in refused.stderr) == (True, True), refused
@@ -231,11 +236,12 @@ def by_name(text: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.deep
-@pytest.mark.usefixtures("_written")
 @pytest.mark.skipif(shutil.which("kubectl") is None, reason="kustomize is a part of kubectl, which is not here")
-def test_kustomize_takes_the_folder() -> None:
+def test_kustomize_takes_the_folder(reconciler: Program) -> None:
+    add_mirrored()
+    assert reconciler("init", "--ci", "kubernetes").code == 0
     made = subprocess.run(["kubectl", "kustomize", "kubernetes"], capture_output=True, text=True, check=True).stdout
-    plain = "---\n".join((CLUSTERS / f"{name}.yaml").read_text() for name in NAMES)
+    plain = "---\n".join((CLUSTERS / f"{name}.yaml").read_text() for name in MIRRORED)
     assert by_name(made) == by_name(plain)
 
 
@@ -438,8 +444,9 @@ def test_a_plan_that_is_refused_or_stale_is_not_applied(pod: Pod, tmp_path: Path
     stale = pod.digest
     pod.approve(stale)
     cluster = json.loads(pod.state)
-    (clicks,) = [one for one in cluster["topics"] if one["name"] == "clicks"]
-    clicks["partitions"][0]["replicas"].reverse()
+    for one in cluster["topics"]:
+        if one["name"] == "clicks":
+            one["partitions"][0]["replicas"].reverse()
     pod.state = json.dumps(cluster).encode()
     ended = pod.runs()
     assert (ended.returncode, "waits for" in ended.stdout, pod.digest != stale) == (0, True, True), ended
