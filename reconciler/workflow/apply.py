@@ -20,6 +20,7 @@ from reconciler.model.problem import Problem, ReconcilerError, Refused
 from reconciler.model.run import AskedThrottle, RunProgress, RunResult
 from reconciler.model.words import rate as rate_in_words
 from reconciler.workflow.inputs import Inputs, cluster_names
+from reconciler.workflow.mirrors import is_simulated, source_names
 from reconciler.workflow.plan import make_plan
 from reconciler.workflow.runs import keep_plan, restore_leftovers, run_journal
 from reconciler.workflow.saved_plan import plan_named, refuse_supposed
@@ -111,12 +112,14 @@ def _declared(desired: Desired | None, refuse: Callable[[], None]) -> ApplyRules
 def plan_again(inputs: Inputs, applied: Plan) -> Plan | None:
     """Return what a new plan would do, None where the desired state is no longer, or not here, what the plan came from.
 
-    Nothing of it is kept; it tells whether the run reached what was asked for. None, too, if mirrors copy from another
-    cluster: a plan would log in there, and this process may hold a password that is this cluster's alone.
+    Nothing of it is kept; it tells whether the run reached what was asked for. None, too, if mirrors copy from a
+    cluster that is not simulated: a plan would log in there, maybe with a password that is this cluster's alone.
     """
     try:
         desired = declared(inputs, applied.cluster_name)
-        if desired is None or desired.mirrors or desired.digest != applied.source.desired_digest:
+        if desired is None or desired.digest != applied.source.desired_digest:
+            return None
+        if not all(is_simulated(inputs.root, name) for name in source_names(desired)):
             return None
         return make_plan(
             replace(inputs, cluster=applied.cluster_name, state=None), open_judge=lambda _policies: _as_it_is

@@ -110,6 +110,15 @@ def source_names(desired: Desired) -> Sequence[str]:
     return sorted({mirror.source for mirror in desired.mirrors})
 
 
+def is_simulated(root: str, cluster: str) -> bool:
+    """Return whether a file stands for that cluster; one whose files cannot be understood is taken for a real one."""
+    from reconciler.files.load import load_cluster
+
+    with suppress(InvalidInput):
+        return load_cluster(Path(root), cluster).simulation is not None
+    return False
+
+
 def _family(root: Path, desired: Desired) -> Mapping[str, Desired]:
     """Return what is declared of the cluster, of those it copies from, and on through their mirrors."""
     from reconciler.files.load import read_declared

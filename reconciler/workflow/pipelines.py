@@ -9,7 +9,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +28,7 @@ from reconciler.files.pipelines import (
 )
 from reconciler.files.raw import read_bytes, write_atomically
 from reconciler.model.codec import Key
-from reconciler.model.problem import InvalidInput, ReconcilerError
+from reconciler.model.problem import ReconcilerError
 from reconciler.model.words import named_some
 from reconciler.workflow.init import NOT_WRITTEN
 from reconciler.workflow.inputs import DEFAULT_ROOT, cluster_names
@@ -216,14 +215,14 @@ def _blocks(root: str, clusters: Sequence[str]) -> Mapping[str, Mapping[str, Seq
     prod-eu copies from prod-us and prod-ap: the file of prod-us has both neighbours, as the plan of prod-eu is made
     there, too, to see that the copies have grown. A simulated cluster is a file of the repository: it needs no state.
     """
-    from reconciler.workflow.mirrors import mirrors_of
+    from reconciler.workflow.mirrors import is_simulated, mirrors_of
 
     known = set(clusters)
     sources = {
         name: {mirror.source for mirror in mirrors} & known - {name}
         for name, mirrors in mirrors_of(root, clusters).items()
     }
-    simulated = {name for name in clusters if _is_simulated(root, name)}
+    simulated = {name for name in clusters if is_simulated(root, name)}
     return {name: _blocks_of(name, sources, simulated) for name in clusters}
 
 
@@ -250,15 +249,6 @@ def _blocks_of(
 
 def _states(names: AbstractSet[str]) -> str:
     return " ".join(f"{name}=/states/{name}.json" for name in sorted(names))
-
-
-def _is_simulated(root: str, cluster: str) -> bool:
-    """Return whether a file stands for that cluster; one whose files cannot be understood is taken for a real one."""
-    from reconciler.files.load import load_cluster
-
-    with suppress(InvalidInput):
-        return load_cluster(Path(root), cluster).simulation is not None
-    return False
 
 
 def _content(folder: Path, name: str) -> bytes | None:

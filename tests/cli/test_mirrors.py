@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,22 @@ def test_a_snapshot_stands_in_for_a_source_that_cannot_be_reached(reconciler: Pr
         planned = reconciler("plan", "--cluster", "eu", "--source-state", *more)
         assert (planned.code, "us.orders" in planned.out) == (0, True), planned
     assert "us.orders" in reconciler("diff", "--cluster", "eu", "--source-state", "us.json").out
+
+
+def test_an_apply_asks_nothing_of_a_source_whose_password_it_may_not_have(reconciler: Program) -> None:
+    us()
+    eu(FROM_US)
+    (ROOT / "us" / "state.json").rename("us.json")
+    with socket.create_server(("127.0.0.1", 0)) as source:
+        client = f"{{client: {{bootstrap.servers: '127.0.0.1:{source.getsockname()[1]}'}}}}"
+        (ROOT / "us" / "cluster.yaml").write_text(document("Cluster", "us", client), "utf-8")
+        assert reconciler("plan", "--cluster", "eu", "--source-state", "us.json", "--out", "plan.json").code == 0
+        applied = reconciler("apply", "plan.json", "--yes")
+        source.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            source.accept()
+    assert (applied.code, "Planning again" in applied.err) == (0, False), applied
+    assert counts("eu") == {"own": 1, "us.orders": 3}
 
 
 def test_of_two_sources_a_snapshot_names_its_own_and_one_of_another_cluster_is_refused(reconciler: Program) -> None:
