@@ -3,12 +3,13 @@
 # names or, without that file, the one that this repository is the source of. Of what it stands on, nothing but what the
 # locks name is installed, and nothing whose hash is not there: the job may hold a cluster's password.
 set -euo pipefail
-extras=base
+extras=
 audience=
 root=$(CDPATH='' cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 locks="$root/.github/locks"
 case ${1:-$extras} in
-    base | aws | loads) lock=${1:-$extras} ;;
+    "") lock=base ;;
+    aws | loads) lock=${1:-$extras} ;;
     spark | all) lock=spark ;;
     *)
         echo "::error::extras: '${1:-$extras}' has no lock in .github/locks; give aws, loads, spark, all, or nothing." >&2
@@ -42,7 +43,7 @@ if [ -n "$audience" ] && [ -n "${ACTIONS_ID_TOKEN_REQUEST_URL:-}" ]; then
     for _ in $(seq 600); do if [ -s "$token" ] || ! kill -0 $! 2>/dev/null; then break; fi; sleep 0.1; done
     if [ ! -s "$token" ]; then
         cat "$token.log" >&2
-        echo "::error::GitHub gave this job no identity token: the job needs the permission id-token: write." >&2
+        echo "::error::GitHub gave this job no identity token for $audience: run the job again." >&2
         exit 1
     fi
     { echo "ID_TOKEN_FILE=$token"; echo "AWS_WEB_IDENTITY_TOKEN_FILE=$token"; } >>"$GITHUB_ENV"

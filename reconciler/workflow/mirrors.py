@@ -111,7 +111,7 @@ def source_names(desired: Desired) -> Sequence[str]:
 
 
 def is_simulated(root: str, cluster: str) -> bool:
-    """Return whether a file stands for that cluster; one whose files cannot be understood is taken for a real one."""
+    """Return whether that cluster is simulated; a cluster whose document is broken counts as a real one."""
     from reconciler.files.load import load_cluster
 
     with suppress(InvalidInput):

@@ -28,7 +28,7 @@ _IMAGE = "  image: python:3.11-slim-bookworm\n"
 
 @dataclass(frozen=True, slots=True)
 class JobSettings:
-    """What the jobs of one repository need that those of another do not."""
+    """Holds what the jobs of one repository need, and the jobs of another do not."""
 
     wheel: str | None = None
     """The file of this program that jobs on GitHub and GitLab install. It is kept beside their locks."""
@@ -131,7 +131,7 @@ def _with_token(_name: str, text: str, settings: JobSettings) -> str:
 
 
 def _with_extras(_name: str, text: str, settings: JobSettings) -> str:
-    return text.replace("\nextras=base\n", f"\nextras={settings.extras}\n") if settings.extras else text
+    return text.replace("\nextras=\n", f"\nextras={settings.extras}\n") if settings.extras else text
 
 
 def _in_gitlab_jobs(_name: str, text: str, settings: JobSettings) -> str:

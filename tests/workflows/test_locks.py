@@ -121,7 +121,7 @@ def test_the_build_backend_is_locked() -> None:
 
 
 def test_extras_without_a_lock_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    for extras in ("test", "tools", "loads,spark", "../locks/base"):
+    for extras in ("test", "base", "tools", "loads,spark", "../locks/base"):
         done = installing(extras, tmp_path)
         assert done.returncode == 1
         assert done.stderr == (

@@ -9,8 +9,8 @@ cluster that has such a copy is not applied in this run; RESULTS holds what its 
 A mirror copies topics from a source, which is another cluster of ROOT. The plan of the mirror's cluster reads that
 source, but the job that plans has no password of it: another job takes a snapshot. A simulated source needs none.
 
-No YAML library is here. A document that is taken for no mirror costs a plan that cannot read its source (KR232), and
-one that is taken for a mirror costs a snapshot. `fetch` needs what latest_artifact.py needs.
+Python has no YAML reader of its own, so this reads lines. If it misses a mirror, such as `{kind: Mirror}` on one line,
+the plan logs in to the source with the password of its own cluster. `fetch` needs what latest_artifact.py needs.
 """
 
 import json

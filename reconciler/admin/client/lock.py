@@ -173,7 +173,7 @@ def _waiting_text(member: Member) -> str:
 
 
 def _without_coordinator(why: str, others: str = "") -> ClusterUnavailable:
-    """Return the error; `others`: who else is in the group. What one of them says may be too large for Kafka."""
+    """Return the error; `others` names the group's other members: one may send more metadata than Kafka can write."""
     look = f"Look at the leaders of __consumer_offsets{' and at the members of the group' if others else ''}"
     return ClusterUnavailable(
         f"The coordinator of group {LOCK_GROUP}, which holds the cluster's lock, does not answer ({why}). "

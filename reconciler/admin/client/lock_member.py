@@ -201,10 +201,10 @@ class Member:
         return Described(told.group_state, holder, hosts)
 
     def _placed(self, holder: Holder | None, members: Sequence[Any]) -> Holder:
-        """Return that holder with the host that Kafka sees it at: of the members that write this text themselves.
+        """Return that holder with its host as Kafka sees it: the host of the members whose own text names this holder.
 
-        A leader may give out another text than its own, or several members may write the same one. Then nothing tells
-        which of them leads, and each host of theirs is named.
+        A leader may give out another text than its own, or several members may write the same text. Then Kafka does
+        not say which member leads, and the hosts of all of them are named.
         """
         others = [one for one in members if one.member_id != self.member_id]
         writers = [one for one in others if holder is not None and author(_text(one.member_metadata)) == holder]
